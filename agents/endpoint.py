@@ -209,8 +209,9 @@ def spellings(key: str) -> tuple[str, ...]:
 
 @functools.lru_cache(8)
 def _escaped(key: str) -> re.Pattern[str]:
-    """The key where any of its letters stands as JSON may escape it."""
-    return re.compile("".join(rf"(?:{re.escape(one)}|\\+u(?i:{ord(one):04x}))" for one in key))
+    """The key where any of its letters stands as JSON may escape it, also JSON within JSON. Without the limit of 8 a
+    reply of backslashes, which a model may repeat for ever, would be searched in the square of its length."""
+    return re.compile("".join(rf"(?:{re.escape(one)}|\\{{1,8}}u(?i:{ord(one):04x}))" for one in key))
 
 
 def without_key(text: str, key: str) -> str:

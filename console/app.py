@@ -272,8 +272,9 @@ class ConsoleApp(App[int]):
         self.push_screen(InboxScreen(), chosen)
 
     def action_next_theme(self) -> None:
-        names = [t.name for t in THEMES] + ["ansi-dark", "nord", "gruvbox", "dracula", "solarized-light"]
-        names = ["ansi-dark", "ansi-light"] if self._few_colours else names
+        names = ["ansi-dark", "ansi-light"]
+        if not self._few_colours:
+            names = [t.name for t in THEMES] + ["ansi-dark", "nord", "gruvbox", "dracula", "solarized-light"]
         place = names.index(self.theme) if self.theme in names else -1
         self.use_theme(names[(place + 1) % len(names)])
         self.tell(f"theme {self.theme}")

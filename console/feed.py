@@ -188,9 +188,12 @@ class Feed:
     def poll(self) -> bool:
         """Reads what was committed since; whether there is anything new to draw. Raises NoSession once its folder is
         gone, or another database is in it: a deleted file that is open can still be read."""
-        if not self.folder.exists():
-            raise NoSession(f"session {self.folder.name} is no longer in this store: it was deleted or moved")
-        if _file_number(self.folder) != self._file:  # the file that is open is written by nobody any more
+        try:
+            file = _file_number(self.folder)
+        except FileNotFoundError as error:
+            sentence = f"session {self.folder.name} is no longer in this store: it was deleted or moved"
+            raise NoSession(sentence) from error
+        if file != self._file:  # the file that is open is written by nobody any more
             raise NoSession(f"another copy of session {self.folder.name} has taken its place: open it again")
         if self._reader.is_outdated():
             self._read_anew()
@@ -328,13 +331,14 @@ class Feed:
             self.details.close()
 
 
-def why(folder: Path, error: Exception) -> str:
+def fault_of(folder: Path, error: Exception) -> str:
     """In one sentence why a session cannot be read. `error`: one of `UNREADABLE`, or an OSError."""
     told = isinstance(error, StoreError | OSError)
     return str(error) if told else f"session {folder.name} is damaged: {error}; `rlgpt store check` says more"
 
 
 def _file_number(folder: Path) -> int:
+    """Which file the session's database is. Raises FileNotFoundError."""
     return (folder / DATABASE).stat().st_ino
 
 

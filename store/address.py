@@ -21,7 +21,8 @@ MARK = "mirror.json"
 NEAR = 5.0
 """Seconds that a store is behind a worker at most while all is well; its keeper says each second that it is there."""
 _PASSWORD = re.compile(r"[^@/]*:[^@/]*@|[^?]*:[^?]*@|[^=]*:[^=]*@")
-"""As libpq reads an address (# and ? are letters of a password to it), and as it misreads one with a /."""
+"""A user and a password before the host. The password may hold a #, a ? or a /: libpq takes the first two as letters of
+it and ends the host at the third, and in each case it would be shown."""
 EXTRA = "a store in PostgreSQL needs psycopg: install it with `pip install 'rlgpt[postgres]'`"
 
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from rlgpt.store import revision
 from rlgpt.store.artifacts import digest
 from rlgpt.store.database import connect
 from rlgpt.store.errors import BadPlace, BadValue, NoSession, StoreError
@@ -30,6 +29,7 @@ from rlgpt.store.lease import owner
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import JsonObject, ListedSettings
 from rlgpt.store.row_values import fits
+from rlgpt.store.sqlite_errors import is_passing
 from rlgpt.store.timeline import no_collection
 
 NAME = "catalog.db"
@@ -39,8 +39,6 @@ MOST_TAGS = 20
 MOST_UNWRITTEN = 50
 """Sessions whose summaries are lost when a long first list is interrupted."""
 _VERSION = 8
-LAST_SEQ = 2**63 - 1
-"""No row of a session has a larger number."""
 
 UNREADABLE = (StoreError, sqlite3.Error, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 """What reading a damaged session may raise."""
@@ -160,14 +158,15 @@ def heading(session: SessionFolder) -> JsonObject:
     passing = False
     try:
         with contextlib.closing(connect(session.database)) as base:
+            row = base.execute("SELECT parent_id, parent_seq FROM session WHERE parent_id IS NOT NULL").fetchone()
+            parent, cut = row or ("", 0)
             days = (
-                "SELECT date(at, 'unixepoch'), sum(cost) FROM llm_call WHERE cost > 0 AND seq <= ? AND NOT EXISTS "
+                "SELECT date(at, 'unixepoch'), total(cost), total(cost) FILTER (WHERE seq <= ?) FROM llm_call "
+                "WHERE cost > 0 AND NOT EXISTS "
                 "(SELECT 1 FROM session WHERE json_extract(settings, '$.llm.kind') LIKE 'replay:%') GROUP BY 1"
             )
-            costs = {str(day): float(cost) for day, cost in base.execute(days, (LAST_SEQ,))}
-            for ident, cut in base.execute("SELECT parent_id, parent_seq FROM session WHERE parent_id IS NOT NULL"):
-                parent = str(ident)
-                inherited = {str(day): float(cost) for day, cost in base.execute(days, (cut,))}
+            for day, cost, of_parent in base.execute(days, (cut,)):
+                costs[str(day)], inherited[str(day)] = float(cost), float(of_parent)
     except (StoreError, sqlite3.Error, ValueError, TypeError) as error:
         passing = _may_pass(error)
     return Heading(session.name, costs, parent, inherited, passing)._asdict()
@@ -176,7 +175,7 @@ def heading(session: SessionFolder) -> JsonObject:
 def _may_pass(error: Exception) -> bool:
     """Whether the next look at the same files may succeed: another program locks the session, a permission is missing,
     the disk did not answer. What is kept of such a look would stand for the session until its next row."""
-    return isinstance(error, BadPlace) or revision.is_passing(error)
+    return isinstance(error, BadPlace) or is_passing(error)
 
 
 def summaries() -> list[Summary]:

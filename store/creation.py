@@ -19,6 +19,7 @@ from rlgpt.store.folder import DATABASE, SessionFolder, Staging, prepare, root
 from rlgpt.store.row_types import JsonObject, TaskInfo
 from rlgpt.store.rows import encode
 from rlgpt.store.settings import MOST_LETTERS
+from rlgpt.store.sqlite_errors import is_full
 
 
 def create(
@@ -72,7 +73,7 @@ def making(staged: Staging) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         staged.drop()
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        if is_full(error):
             raise DiskFull(f"the disk of {root()} is full: no session was made there ({error})") from error
         raise
     except BaseException:

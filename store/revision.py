@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from rlgpt.store.errors import BadPlace, BadSchema, Damaged
+from rlgpt.store.sqlite_errors import is_locked, is_passing, primary_code
 
 REVISION = "0004"
 """The newest revision; they are numbered, so that their order is that of their names."""
@@ -19,15 +20,6 @@ def damaged(database: Path, what: str) -> Damaged:
     """The damage of a session's database, as an error to raise that says what to do."""
     name = database.parent.name
     return Damaged(f"session {name} is damaged: {what}; `rlgpt store repair {name}` saves what is sound")
-
-
-_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-_PASSING = (*_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_FULL)
-
-
-def is_passing(error: Exception) -> bool:
-    """Whether it says something of this moment, and nothing of the file."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _PASSING
 
 
 def found(base: sqlite3.Connection, path: Path) -> str:
@@ -46,11 +38,10 @@ def read(base: sqlite3.Connection, path: Path) -> str:
     except UnicodeDecodeError as error:  # in SQLite's own message
         raise Damaged("its schema cannot be read") from error
     except sqlite3.DatabaseError as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        if primary_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise Damaged(str(error)) from error
         if is_passing(error):
-            locked = error.sqlite_errorcode & 0xFF in _LOCKED
-            why = "another program has locked it" if locked else str(error)
+            why = "another program has locked it" if is_locked(error) else str(error)
             raise BadPlace(f"{path} cannot be read now: {why}") from error
         raise BadSchema(f"{path} is not the database of a session ({error})") from error
     revision = str(row[0]) if row else ""

@@ -16,8 +16,8 @@ from rlgpt.store.errors import BadBundle, BadPlace, BadSchema, Damaged, StoreErr
 from rlgpt.store.history import fold_all
 from rlgpt.store.plain import EARLIEST, LATEST, is_plain
 from rlgpt.store.row_types import PARTS
+from rlgpt.store.sqlite_errors import is_locked, is_passing
 
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 TYPES = {
     "INTEGER": ("integer",),
     "FLOAT": ("real", "integer"),
@@ -55,7 +55,7 @@ def explained(database: Path) -> Damaged | None:
     except (BadSchema, BadPlace):  # it is another's, or nothing can be said of it now: no damage
         return None
     except (sqlite3.Error, StoreError, UnicodeDecodeError) as error:
-        if revision.is_passing(error):
+        if is_passing(error):
             return None
         problems = [str(error)]
     return revision.damaged(database, problems[0]) if problems else None
@@ -67,7 +67,7 @@ def torn(database: Path) -> Damaged | None:
         with contextlib.closing(connect(database)) as base:
             found = [row[0] for row in base.execute("PRAGMA quick_check(1)")]
     except (sqlite3.Error, UnicodeDecodeError) as error:  # what is found may name what is no text any more
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY:
+        if is_locked(error):
             return None
         found = [str(error)]
     return revision.damaged(database, found[0]) if found != ["ok"] else None

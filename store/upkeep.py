@@ -24,6 +24,7 @@ from rlgpt.store.revision import found
 from rlgpt.store.row_types import CheckpointRow
 from rlgpt.store.snapshot import copy_database, unguarded
 from rlgpt.store.soundness import faults, torn
+from rlgpt.store.sqlite_errors import is_full
 
 BYTES_PER_ENV_STEP = 200
 """The storage law: at most 200 MB per 1M env steps."""
@@ -117,7 +118,7 @@ def prune(place: Place, *, frames: bool = False) -> Pruned:
 def _unfinished(error: sqlite3.Error, folder: SessionFolder, done: Pruned) -> StoreError:
     """The files are gone by then, and perhaps the films: only the database could not be written."""
     gone = f"{done.checkpoints} files and {done.films} films of session {folder.id} were removed"
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+    if is_full(error):
         room = "make as much room as it takes, or move it to another disk (`rlgpt store move`), and prune it again"
         return DiskFull(f"the disk of {folder.path} is full: {gone}, its database could not be made smaller; {room}")
     return WriteFailed(f"{gone}, its database could not be written: {error}")

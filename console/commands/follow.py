@@ -84,6 +84,14 @@ def unstarted(reader: Reader) -> bool:
     return bool(last) and last[0]["kind"] == "forked"
 
 
+def is_dead(folder: SessionFolder) -> bool:
+    """Whether no worker has a session that has not ended; a fork that none has run yet is not dead."""
+    if Lease.held(folder.path):
+        return False
+    with Reader(folder) as reader:
+        return reader.history_at().status != "ended" and not unstarted(reader)
+
+
 def _death(session: SessionFolder, history: History) -> str:
     words = session.log.read_text(errors="replace").strip().splitlines() if session.log.exists() else []
     last = f"; its last words: {words[-1]}" if words else ""

@@ -16,23 +16,20 @@ from typing import Annotated, Any
 import typer
 
 from rlgpt.console.commands import children, output
-from rlgpt.console.commands.elsewhere import end_with
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.follow import unstarted
-from rlgpt.console.commands.words import GamesOn, Json, On, Revision, Session, complete_session
+from rlgpt.console.commands.follow import is_dead, unstarted
+from rlgpt.console.commands.words import Json, Revision, Session
 from rlgpt.store import inbox, processes
-from rlgpt.store.address import has_store, reached_at, source_of
+from rlgpt.store.address import source_of
 from rlgpt.store.commands import LONGEST, parse_command
 from rlgpt.store.epilogue import append_stop, ended_at
-from rlgpt.store.errors import StoreError
 from rlgpt.store.event_payloads import payload_of
 from rlgpt.store.folder import SessionFolder
-from rlgpt.store.folder import sessions as all_sessions
 from rlgpt.store.history import History
 from rlgpt.store.lease import Lease, owner
 from rlgpt.store.mirror import refusal
-from rlgpt.store.placing import ask_to_end, place, placed_on
-from rlgpt.store.reach import fetched, reached
+from rlgpt.store.placing import ask_to_end, placed_on
+from rlgpt.store.reach import reached
 from rlgpt.store.reader import Reader
 
 PATIENCE = 10.0
@@ -47,7 +44,7 @@ Text = Annotated[str, typer.Argument(help="What to say, word for word.")]
 
 
 def register(app: typer.Typer) -> None:
-    for command in (pause, resume, stop, approve, reject, override, edit, advise, verdict, budget):
+    for command in (pause, stop, approve, reject, override, edit, advise, verdict, budget):
         app.command()(command)
     app.command("stop-training")(stop_training)
     app.command("cancel-call")(cancel_call)
@@ -55,55 +52,7 @@ def register(app: typer.Typer) -> None:
 
 def pause(session: Session, json: Json = False) -> None:
     """Pause a session at its next safe point."""
-    _command(session, "pause", {}, json)
-
-
-def resume(
-    session: Annotated[str, typer.Argument(metavar="[ID]", autocompletion=complete_session)] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Every session whose worker died.")] = False,
-    games_on: GamesOn = "",
-    on: On = "",
-    json: Json = False,
-) -> None:
-    """Go on with a paused session, or start the worker of a dead one again."""
-    if bool(session) == everything:
-        raise Failure("say which session to resume, or --all for every one that died.", Exit.USAGE)
-    if everything and on:
-        raise Failure("--all starts each session where it was: name the one that is to move with --on.", Exit.USAGE)
-    children.play_games_on(games_on, on)
-    refused: list[StoreError] = []
-    if not everything:
-        folder, elsewhere = fetched(session)
-        if elsewhere or (Lease.held(folder.path) and not _starts(folder)):
-            _command(session, "resume", {}, json)
-            return
-        _await_choice(folder)
-        if not Lease.held(folder.path):
-            _need_cluster(on or placed_on(folder.path))
-            _need_world(folder, on)
-            if on:
-                place(folder.path, on)
-            _restart(folder)
-        resumed = [folder]
-    else:
-        resumed = []
-        for folder in all_sessions():
-            try:
-                is_mirror = source_of(folder.path) and not placed_on(folder.path)  # its own store resumes it
-                if _is_dead(folder) and not is_mirror:
-                    _need_cluster(placed_on(folder.path))
-                    _need_world(folder)
-                    children.start_worker(folder.path)
-                    resumed.append(folder)
-            except StoreError as error:  # one that is damaged keeps no other from going on
-                refused.append(error)
-            except Failure as error:  # nor does one whose cluster or world is gone
-                refused.append(StoreError(f"session {folder.id}: {error}"))
-    if json:
-        output.document({"resumed": [folder.id for folder in resumed]})
-    else:
-        output.say("resumed " + (", ".join(folder.id for folder in resumed) or "nothing: no session is dead"))
-    end_with(refused, True)
+    send_command(session, "pause", {}, json)
 
 
 def stop(
@@ -113,12 +62,12 @@ def stop(
 ) -> None:
     """Stop a session; `rlgpt resume` goes on from the last step, in training from the last update."""
     with reached(session) as folder:
-        unfollowed = placed_on(folder.path) and _is_dead(folder)
+        unfollowed = placed_on(folder.path) and is_dead(folder)
         if not Lease.held(folder.path) and not (unfollowed and now):
             words = f": `rlgpt resume {folder.id}` follows it again, or stop it with --now" if unfollowed else ""
             raise Failure(f"session {folder.id} is not {'followed' if unfollowed else 'running'}{words}.", Exit.REFUSED)
         if not now:
-            _command(session, "stop", {}, json, until_end=True)
+            send_command(session, "stop", {}, json, until_end=True)
             return
         if placed_on(folder.path):
             _end_on_cluster(folder)
@@ -134,14 +83,14 @@ def stop(
 
 def approve(session: Session, revision: Revision, json: Json = False) -> None:
     """Let the plan that waits for approval come into force."""
-    _command(session, "approve", {}, json, revision)
+    send_command(session, "approve", {}, json, revision)
 
 
 def reject(session: Session, revision: Revision, text: Text = "", json: Json = False) -> None:
     """Send the plan that waits back to the slow agent, with a reason."""
     if not text.strip():
         raise Failure("the slow agent has to know why: give a reason.", Exit.USAGE)
-    _command(session, "reject", {"text": text}, json, revision)
+    send_command(session, "reject", {"text": text}, json, revision)
 
 
 def override(
@@ -174,7 +123,7 @@ def override(
         edits.append({"op": "executor", "value": executor})
     if not edits:
         raise Failure("say what to change, for example --sub-action NAME --mode rl.", Exit.USAGE)
-    _command(session, "override", {"edits": edits, "apply": apply}, json, revision)
+    send_command(session, "override", {"edits": edits, "apply": apply}, json, revision)
 
 
 def edit(
@@ -193,7 +142,7 @@ def edit(
         said: dict[str, Any] = {"weight": weight, "apply": apply}
     else:
         said = {"sub_action": sub_action, "apply": apply}
-    _command(session, "edit_reward" if reward else "edit_code", said, json, source=file)
+    send_command(session, "edit_reward" if reward else "edit_code", said, json, source=file)
 
 
 def _source(file: Path) -> str:
@@ -221,7 +170,7 @@ def advise(
     """Write advice into the next prompt of an agent."""
     if not text.strip():
         raise Failure("the advice is empty.", Exit.USAGE)
-    _command(session, "advise", {"agent": agent, "text": text}, json)
+    send_command(session, "advise", {"agent": agent, "text": text}, json)
 
 
 def verdict(
@@ -238,7 +187,7 @@ def verdict(
     if success == failure:
         raise Failure("say --success or --failure, one of the two.", Exit.USAGE)
     payload = {"success": success, "cause": cause, "advice_slow": advice_slow, "advice_fast": advice_fast}
-    _command(session, "verdict", payload | ({"sub_action": sub_action} if sub_action else {}), json)
+    send_command(session, "verdict", payload | ({"sub_action": sub_action} if sub_action else {}), json)
 
 
 def budget(
@@ -251,7 +200,7 @@ def budget(
     limit = _limit(value)
     if name in ("env_steps", "tokens") and isinstance(limit, float):
         raise typer.BadParameter(f"a limit of {name} is a whole number, not {value!r}.")
-    _command(session, "budget", {"name": name, "value": limit}, json)
+    send_command(session, "budget", {"name": name, "value": limit}, json)
 
 
 def _limit(word: str) -> float | int | None:
@@ -267,12 +216,12 @@ def _limit(word: str) -> float | int | None:
 
 def stop_training(session: Session, json: Json = False) -> None:
     """End the PPO run in progress early; what it learnt is kept and evaluated."""
-    _command(session, "stop_training", {}, json)
+    send_command(session, "stop_training", {}, json)
 
 
 def cancel_call(session: Session, json: Json = False) -> None:
     """End the call to a model that is under way; it is asked once more, and then done without."""
-    _command(session, "cancel_call", {}, json)
+    send_command(session, "cancel_call", {}, json)
 
 
 def _edits(
@@ -305,7 +254,7 @@ def _edits(
     return edits
 
 
-def _command(
+def send_command(
     session: str,
     kind: str,
     payload: dict[str, Any],
@@ -387,68 +336,6 @@ def _fate(
         phase = reader.history_at().phase
         reason = f"it ends when this is done: {' '.join(str(v) for v in payload_of(phase).values())}"
     return state, reason
-
-
-def _is_dead(folder: SessionFolder) -> bool:
-    if Lease.held(folder.path):
-        return False
-    with Reader(folder) as reader:
-        return reader.history_at().status != "ended" and not unstarted(reader)
-
-
-def _starts(folder: SessionFolder) -> bool:
-    """Whether the worker that has the session was started to resume it, and has not said so yet."""
-    with Reader(folder) as reader:
-        return reader.history_at().status == "ended"
-
-
-def _await_choice(folder: SessionFolder) -> None:
-    """A worker that has an ended session has been started to resume it, or is leaving: it says so, or is gone soon."""
-    until = time.monotonic() + PATIENCE
-    while Lease.held(folder.path) and _starts(folder) and time.monotonic() < until:
-        time.sleep(0.05)
-
-
-def _need_cluster(address: str) -> None:
-    """Raises Failure where a session's cluster does not answer: who follows it there could say so in its log only."""
-    if address:
-        children.ask("cluster_reached", {"on": address, "settings": {}})
-
-
-def _need_world(folder: SessionFolder, on: str = "") -> None:
-    """Raises Failure where this shell does not find a session's world or its task (a path, a variable that is not set):
-    its worker would end the session as failed, which `--all` then leaves alone. On a cluster the nodes have the
-    world."""
-    if on or placed_on(folder.path):
-        return
-    with Reader(folder) as reader:
-        history = reader.history_at()
-    if history.status == "ended" and history.result in ENDED_WELL:  # `_restart` says so
-        return
-    settings = history.session["settings"]
-    children.ask("task", {"world": settings["world"], "task": settings["task"]})
-
-
-def _restart(folder: SessionFolder) -> None:
-    if (source := source_of(folder.path)) and not placed_on(folder.path):
-        raise Failure(f"session {folder.id} is a mirror of {source}: resume it there.", Exit.REFUSED)
-    with Reader(folder) as reader:
-        history = reader.history_at()
-    final = history.status == "ended" and history.result in ENDED_WELL
-    if final and not placed_on(folder.path):  # else its seat may still be there
-        raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
-    began = time.time()
-    children.start_worker(folder.path)
-    until = time.monotonic() + PATIENCE
-    while not Lease.held(folder.path) and time.monotonic() < until:
-        time.sleep(0.02)
-    if not has_store():
-        return
-    while reached_at(folder.path) < began and time.monotonic() < until:  # or it may not begin, or the store is away
-        if not Lease.held(folder.path):
-            words = folder.log.read_text(errors="replace").strip().splitlines()
-            raise Failure(words[-1] if words else f"session {folder.id} did not begin.", Exit.REFUSED)
-        time.sleep(0.05)
 
 
 def _kill(folder: SessionFolder) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from rlgpt.console.feed import Feed, why
+from rlgpt.console.feed import Feed, fault_of
 from rlgpt.console.shell import Shell
 from rlgpt.console.view import news, timeline
 from rlgpt.console.view.moment import Moment
@@ -90,7 +90,7 @@ class Controller:
             try:
                 after = work()
             except (*UNREADABLE, OSError) as error:  # damaged rows do not fold: say so, as the list does
-                sentence, gone = why(self.folder, error), isinstance(error, NoSession)
+                sentence, gone = fault_of(self.folder, error), isinstance(error, NoSession)
                 after = lambda: self._failed(sentence, gone)  # noqa: E731
             if after and not self._closed:
                 with contextlib.suppress(RuntimeError):  # the screen was closed meanwhile

@@ -28,6 +28,7 @@ from rlgpt.store.plain import is_plain
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import SessionRow
 from rlgpt.store.soundness import check_database
+from rlgpt.store.sqlite_errors import is_full
 
 FORMAT = "rlgpt-jsonl-1"
 LONGEST = 64_000_000
@@ -153,7 +154,7 @@ def _fill(database: Path, objects: Iterator[Mapping[str, Any]], revision: str) -
             try:
                 schema.insert(base, Encoded(table.name, values))
             except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+                if is_full(error):
                     raise  # says nothing of the row
                 raise BadBundle(f"a row of {table.name} cannot be stored: {error}") from error
         base.commit()

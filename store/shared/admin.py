@@ -87,7 +87,8 @@ def check(address: str, session_id: str) -> list[str]:
 def sizes(address: str) -> list[Size]:
     """Of every session there, oldest first."""
     with connect(address) as base, store_errors(address):
-        rows = " UNION ALL ".join(f'SELECT session_id FROM "{table}"' for table in layout(base) or ["head"])
+        tables = layout(base) or ["head"]  # where there is no store there is no head: it is told so
+        rows = " UNION ALL ".join(f'SELECT session_id FROM "{table}"' for table in tables)
         found = base.execute(
             f"SELECT h.session_id, coalesce(r.rows, 0), coalesce(f.bytes, 0)::bigint FROM head h "
             f"LEFT JOIN (SELECT session_id, count(*) AS rows FROM ({rows}) every GROUP BY 1) r USING (session_id) "

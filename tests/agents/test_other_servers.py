@@ -60,6 +60,12 @@ def test_a_key_that_comes_back_in_escapes_is_taken_out() -> None:
     assert without_key(f'{{"a": "{whole} {whole[:6]}{KEY[1:]}"}}', KEY) == '{"a": "[key] [key]"}'
 
 
+def test_a_reply_of_backslashes_is_looked_through_in_its_length() -> None:
+    """A model that is caught in a loop repeats them; to follow each to the end of all would take minutes."""
+    text = "\\" * 400_000 + " \\u"
+    assert without_key(text, KEY) == text
+
+
 def test_a_role_that_is_asked_in_its_turn_leaves_the_others_at_its_server_their_room() -> None:
     class Answers:
         def complete(self, *_: object) -> Completion:

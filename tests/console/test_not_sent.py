@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from driving import console, until
 from sample_sessions import whole
+from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input, Select, TextArea
 
 from rlgpt.console import editor
@@ -38,47 +42,48 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return sentences
 
 
-async def test_advice_that_is_too_long_stays_in_the_dialog(live: Path, said: list[str]) -> None:
+@asynccontextmanager
+async def dialog(live: Path, key: str, kind: type[Screen[Any]]) -> AsyncIterator[tuple[ConsoleApp, Pilot[int]]]:
+    """A session that runs, with the dialog of a key open."""
     with Lease.acquire(live / "sessions" / LIVE):
         async with console(live, LIVE) as (app, pilot):
-            await pilot.press("a")
-            await until(pilot, lambda: isinstance(app.screen, Advise))
-            area = app.screen.query_one("#text", TextArea)
-            area.text = "x" * 20_001
-            await pilot.press("ctrl+s")
-            await until(pilot, lambda: "20000" in "".join(said))
-            assert isinstance(app.screen, Advise) and len(area.text) == 20_001
-            area.text = "short"
-            await pilot.press("ctrl+s")
-            await until(pilot, lambda: isinstance(app.screen, SessionScreen))
-            with Reader(SessionFolder(live / "sessions" / LIVE)) as reader:
-                assert [c["payload"]["text"] for c in reader.commands()] == ["short"]
+            await pilot.press(key)
+            await until(pilot, lambda: isinstance(app.screen, kind))
+            yield app, pilot
+
+
+async def test_advice_that_is_too_long_stays_in_the_dialog(live: Path, said: list[str]) -> None:
+    async with dialog(live, "a", Advise) as (app, pilot):
+        area = app.screen.query_one("#text", TextArea)
+        area.text = "x" * 20_001
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "20000" in "".join(said))
+        assert isinstance(app.screen, Advise) and len(area.text) == 20_001
+        area.text = "short"
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: isinstance(app.screen, SessionScreen))
+        with Reader(SessionFolder(live / "sessions" / LIVE)) as reader:
+            assert [c["payload"]["text"] for c in reader.commands()] == ["short"]
 
 
 async def test_a_verdict_that_cannot_be_sent_stays_in_the_dialog(live: Path, said: list[str]) -> None:
-    with Lease.acquire(live / "sessions" / LIVE):
-        async with console(live, LIVE) as (app, pilot):
-            await pilot.press("v")
-            await until(pilot, lambda: isinstance(app.screen, VerdictDialog))
-            app.screen.query_one("#success", Select).value = "no"
-            app.screen.query_one("#cause", Input).value = "y" * 20_001
-            await pilot.press("ctrl+s")
-            await until(pilot, lambda: "20000" in "".join(said))
-            assert isinstance(app.screen, VerdictDialog)
+    async with dialog(live, "v", VerdictDialog) as (app, pilot):
+        app.screen.query_one("#success", Select).value = "no"
+        app.screen.query_one("#cause", Input).value = "y" * 20_001
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "20000" in "".join(said))
+        assert isinstance(app.screen, VerdictDialog)
 
 
 async def test_what_a_locked_database_keeps_from_being_sent_stays_in_the_dialog(live: Path, said: list[str]) -> None:
-    with Lease.acquire(live / "sessions" / LIVE):
-        async with console(live, LIVE) as (app, pilot):
-            await pilot.press("a")
-            await until(pilot, lambda: isinstance(app.screen, Advise))
-            app.screen.query_one("#text", TextArea).text = "kept"
-            base = sqlite3.connect(live / "sessions" / LIVE / DATABASE, isolation_level=None)
-            with contextlib.closing(base):
-                base.execute("BEGIN IMMEDIATE")
-                await pilot.press("ctrl+s")
-                await until(pilot, lambda: "could not be sent" in "".join(said))
-            assert isinstance(app.screen, Advise) and app.screen.query_one("#text", TextArea).text == "kept"
+    async with dialog(live, "a", Advise) as (app, pilot):
+        app.screen.query_one("#text", TextArea).text = "kept"
+        base = sqlite3.connect(live / "sessions" / LIVE / DATABASE, isolation_level=None)
+        with contextlib.closing(base):
+            base.execute("BEGIN IMMEDIATE")
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: "could not be sent" in "".join(said))
+        assert isinstance(app.screen, Advise) and app.screen.query_one("#text", TextArea).text == "kept"
 
 
 async def test_the_own_editor_gives_back_all_that_it_saved(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -392,7 +392,7 @@ class _Checker:
             listed = ", ".join(sorted(self.world_attributes)[:60])
             also = f" Views and the library have: {listed}." if listed else ""
             if isinstance(value, ast.Name) and value.id == "rng":
-                also = " `rng` has: choice, randint, random, randrange, shuffle."
+                also = f" `rng` has: {', '.join(rules.RNG)}."
             instead = " Write an f-string." if attribute in ("format", "format_map") else ""
             raise self.refuse("attribute", f"`.{attribute}` is not available.{instead}{also}")
 

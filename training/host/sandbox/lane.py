@@ -253,9 +253,9 @@ class HostLane:
         """The world's command for the yielded value, or the end of the call if it is no valid command."""
         line = _line(call.generator)
         try:
-            if isinstance(yielded, GeneratorType):
-                raise ValueError("this is several env steps: write `view = yield from ...`, not `view = yield ...`")
             if not is_plain(yielded):
+                if isinstance(yielded, GeneratorType):
+                    raise ValueError("this is several env steps: write `view = yield from ...`, not `view = yield ...`")
                 raise ValueError(f"yield a primitive, not a {type(yielded).__name__}")
             command = self.encode(yielded)
             reported_line = line if self.loaded.lines else 0

@@ -81,6 +81,8 @@ NAME_ADVICE: dict[str, str] = {
     "Literal": "`Literal` is only for the annotations of the action's arguments",
 }
 
+RNG = ("choice", "randint", "random", "randrange", "shuffle")
+"""What `rng` has (runtime.Rng)."""
 ATTRIBUTES = frozenset(
     (
         # list, tuple
@@ -95,8 +97,8 @@ ATTRIBUTES = frozenset(
         "endswith", "find", "isdigit", "join", "lower", "lstrip", "partition", "removeprefix",
         "removesuffix", "replace", "rfind", "rpartition", "rsplit", "rstrip", "split", "splitlines",
         "startswith", "strip", "title", "upper",
-        # int, rng
-        "bit_count", "bit_length", "choice", "randint", "random", "randrange", "shuffle",
+        # int
+        "bit_count", "bit_length", *RNG,
     )
 )  # fmt: skip
 FORBIDDEN_ATTRIBUTES = frozenset((
