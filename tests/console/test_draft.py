@@ -6,8 +6,12 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from moments import moment
+from sample_sessions import whole
 
+from rlgpt.console.view import override
 from rlgpt.console.view.draft import Draft
+from rlgpt.console.view.text import plain
 from rlgpt.store.commands import parse_command
 from rlgpt.store.history import Item, PlanState
 from rlgpt.store.plan_edits import BadEdit, apply_edits, parse_edit
@@ -101,3 +105,16 @@ def test_each_undo_takes_one_edit_back_also_of_the_same_sub_action() -> None:
     assert (twice.items[0].goal, twice.items[0].mode) == ("other", "rl")
     once = twice.undo()
     assert (once.items[0].goal, once.items[0].mode) == ("other", "code") and once.redo().items == twice.items
+
+
+def test_only_what_changed_its_order_is_said_to_be_moved() -> None:
+    plan = moment(whole()).history.plan
+    assert plan is not None and len(plan.items) > 2
+    first, second = plan.items[0].name, plan.items[1].name
+
+    def moved(edit: dict[str, object]) -> list[str]:
+        entries = override.entries(Draft(plan).edited(parse_edit(edit)), None, 100)
+        return [entry.key for entry in entries if entry.selectable and "moved" in plain(entry.lines[0])]
+
+    assert moved({"op": "remove", "name": first}) == []
+    assert moved({"op": "move", "name": first, "position": 1}) == [second, first]

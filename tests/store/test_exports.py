@@ -298,3 +298,14 @@ def test_the_legend_of_a_chart_names_every_line_and_no_two_look_alike() -> None:
     assert len({(colour, glyph) for colour, glyph, _ in legend}) == 14
     paths = re.findall(r'<path class="line (c\d)"([^>]*?) d=', drawn)
     assert len(set(paths)) == 14
+
+
+@pytest.mark.parametrize("form", ["bundle", "jsonl"])
+def test_a_copied_folder_is_exported_under_the_id_of_its_session(
+    hostile: SessionFolder, tmp_path: Path, form: str
+) -> None:
+    copy = tmp_path / "mycopy"
+    shutil.copytree(hostile, copy)
+    written = export(copy, form, tmp_path / "x")
+    shutil.rmtree(hostile.path)
+    assert import_(written).id == hostile.id

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 
 from rlgpt.store import artifacts, bundle, catalog, upkeep
 from rlgpt.store.errors import DiskFull
-from rlgpt.store.export import export, import_
 from rlgpt.store.folder import SessionFolder
 from tests.store.test_upkeep import trained as trained
 
@@ -94,14 +92,3 @@ def test_a_full_disk_is_said_to_be_full(trained: SessionFolder, monkeypatch: pyt
     monkeypatch.setattr(upkeep, "_prune", full)
     with pytest.raises(DiskFull, match="is full: 0 files and 0 films"):
         upkeep.prune(trained)
-
-
-@pytest.mark.parametrize("form", ["bundle", "jsonl"])
-def test_a_copied_folder_is_exported_under_the_id_of_its_session(
-    trained: SessionFolder, tmp_path: Path, form: str
-) -> None:
-    copy = tmp_path / "mycopy"
-    shutil.copytree(trained, copy)
-    written = export(copy, form, tmp_path / "x")
-    upkeep.delete(trained)
-    assert import_(written).id == trained.id
