@@ -33,7 +33,8 @@ _NAMES = {
 }
 """Words by which servers name what we send; `system` is a message of that role."""
 _TOKENS = re.compile(
-    r"context|too (?:long|large|many)|too big|exceed|at most|maximum|valid range|supported range|must be <=|less than",
+    r"context|too (?:long|large|many)|too big|exceed|at most|maximum|valid range|supported range|\brange of"
+    r"|must be <=|less than",
     re.IGNORECASE,
 )
 _UNSUPPORTED = re.compile(
@@ -64,7 +65,7 @@ _NO_KEY = re.compile(
 """Gemini and xAI say so with 400."""
 _NOT_THERE = re.compile(
     r"unexpected endpoint|model_not_found|no such model|unknown model|invalid model\b|not a valid model\b"
-    r"|\bmodel\b.{0,200}?(?:\bnot found|\b(?:does )?not exist)",
+    r"|\bmodel\b.{0,200}?(?:\bnot found|\b(?:does )?not exist)|模型不存在",
     re.IGNORECASE,
 )
 _NO_SUCH_MODEL = re.compile(r"\bmodel_not_found\b|no available channels? for model\b|无可用渠道", re.IGNORECASE)
@@ -76,15 +77,19 @@ _OVER_RATE = re.compile(
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?![\w.,]\d)|(?<![\w.])\d+(?![\w]|\.\d)")
 
 _CONTEXT = re.compile(
-    r"(?:context (?:length|window|limit|size)(?: is| of)*(?: only)?|\+ `max_new_tokens` must be <=) ([\d,]*\d)"
+    r"(?:(?:context (?:length|window|limit|size)|model length)(?: is| of)*(?: only)?|\+ `max_new_tokens` must be <=)"
+    r" ([\d,]*\d)"
 )
+_LENGTH = re.compile(r"\bmodel length\b|\brange of input length\b")
+"""vLLM and DashScope speak of lengths where others speak of tokens or the context."""
 _OUTPUT = re.compile(
     r"(?<!\+ )(?<!\+ `)max_(?:new_|completion_|output_)?tokens`? must be (?:<=|at most|less than(?: or equal to)?)"
     r" `?([\d,]*\d)"
 )
 """Groq's puts the number between two marks, and speaks of the context in the same sentence."""
 _PROMPT = re.compile(
-    r"([\d,]*\d)(?: tokens?)? (?:in the messages|of text input|input tokens|prompt tokens|`inputs` tokens)"
+    r"([\d,]*\d)(?: tokens?)? (?:in the messages|from the input|of text input|input tokens|prompt tokens"
+    r"|`inputs` tokens)|\bprompt \(length ([\d,]*\d)\)"
 )
 _PAGE = re.compile(r"\s*<(?:!doctype|html|head|\?xml)\b", re.IGNORECASE)
 _TITLE = re.compile(r"<title\b[^>]{0,200}>([^<]{0,500})</title>", re.IGNORECASE)
@@ -302,7 +307,7 @@ def _over_rate(request: Mapping[str, Any], text: str) -> str:
 def _too_long(request: Mapping[str, Any], body: object, text: str) -> str:
     """`tokens ...` if the text complains of the number of tokens, not of the parameter's name."""
     low = text.lower()
-    if "token" not in low and "context" not in low:
+    if "token" not in low and "context" not in low and not _LENGTH.search(low):
         return ""
     cap = sent_cap(request)
     if _UNSUPPORTED.search(low) and not re.search(r"context|at most|maximum|range", low):
@@ -322,7 +327,8 @@ def _too_long(request: Mapping[str, Any], body: object, text: str) -> str:
         return _code(output=_tokens(output[1]))
     if context := _CONTEXT.search(low):
         prompt_said = _PROMPT.search(low)
-        return _code(context=_tokens(context[1]), prompt=_tokens(prompt_said[1]) if prompt_said else None)
+        prompt_tokens = prompt_said[1] or prompt_said[2] if prompt_said else ""
+        return _code(context=_tokens(context[1]), prompt=_tokens(prompt_tokens))
     numbers = [n for word in _NUMBER.findall(low)[:MOST_NUMBERS] if (n := _tokens(word)) is not None]
     others = sorted({n for n in numbers if n > 15 and n != cap}, reverse=True)
     if not re.search(r"context|input|prompt|messages", low):

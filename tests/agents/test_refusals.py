@@ -49,6 +49,18 @@ REQUEST: dict[str, Any] = {
               "tokens context=8192 prompt=14429"),
         (400, "Trying to keep the first 4500 tokens when context the overflows. However, the model is loaded with context "
               "length of only 4096 tokens, which is not enough.", "tokens context=4096"),
+        (400, {"code": "InvalidParameter", "message": "<400> InternalError.Algo.InvalidParameter: Range of max_tokens should "
+               "be [1, 8192]"}, "tokens output=8192"),
+        (400, "Range of input length should be [1, 30720]", "tokens context=30720"),
+        (400, "The decoder prompt (length 21535) is longer than the maximum model length of 16384. Make sure that "
+              "`max_model_len` is no smaller than the number of text tokens.", "tokens context=16384 prompt=21535"),
+        (400, "The decoder prompt (length 21535) is longer than the maximum model length of 16384.",
+              "tokens context=16384 prompt=21535"),
+        (400, "Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of "
+              "20500 tokens: 4500 tokens from the input messages and 16000 tokens for the completion.",
+              "tokens context=8192 prompt=4500"),
+        (400, {"message": "The parameter max_tokens specified in the request is not valid: integer above maximum value, "
+               "expected a value <= 8192, but got 16000 instead.", "param": "max_tokens"}, "tokens output=8192"),
         # what is not taken
         (400, {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use "
                           "'max_completion_tokens' instead.", "param": "max_tokens"}, "rejected max_tokens"),
@@ -76,6 +88,7 @@ REQUEST: dict[str, Any] = {
         # what may pass, and what will not
         (404, "The model `gpt-9` does not exist or you do not have access to it.", "404"),
         (404, 'model "llama9" not found, try pulling it first', "404"),
+        (400, {"type": "invalid_request_error", "code": "1211", "message": "[1211][模型不存在，请检查模型代码。][2026]"}, "404"),
         (404, {"object": "error", "message": "The model `x` does not exist.", "type": "NotFoundError", "param": "model",
                "code": 404}, "404"),
         (400, {"message": "The requested model 'x' does not exist.", "param": "model"}, "404"),
