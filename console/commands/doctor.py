@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata, util
+from typing import Annotated
 
 import typer
 
@@ -38,8 +39,7 @@ class Finding:
 def register(app: typer.Typer) -> None:
     app.command()(doctor)
     family = typer.Typer(help="The optional world of real Minecraft.")
-    arguments = {"allow_extra_args": True, "ignore_unknown_options": True}
-    family.command("install", context_settings=arguments)(install)
+    family.command("install")(install)
     app.add_typer(family, name="minedojo")
 
 
@@ -85,9 +85,20 @@ def _cluster(on: str, json: bool) -> None:
         raise typer.Exit(Exit.DIFFERENT)
 
 
-def install(context: typer.Context) -> None:
-    """Make the environment of MineDojo: [--same-venv] [--python PYTHON] [--json]."""
-    raise typer.Exit(children.hand_over("training.worlds.minedojo.install", *context.args))
+def install(
+    same_venv: Annotated[
+        bool, typer.Option("--same-venv", help="Install into rlgpt's own environment, not into one of its own.")
+    ] = False,
+    python: Annotated[str, typer.Option(metavar="PYTHON", help="Interpreter to make the environment with.")] = "",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+) -> None:
+    """Make the environment of MineDojo."""
+    chosen = [
+        *(["--same-venv"] if same_venv else []),
+        *([f"--python={python}"] if python else []),
+        *(["--json"] if json else []),
+    ]
+    raise typer.Exit(children.hand_over("training.worlds.minedojo.install", *chosen))
 
 
 def _tell(finding: Finding) -> None:

@@ -77,3 +77,11 @@ def test_a_store_that_cannot_be_written_is_missing(rlgpt: Cli, home: Path, monke
     monkeypatch.setattr(doctor.folder, "check_place", refused)
     answer = rlgpt("doctor")
     assert answer.code == 9 and f"{home} is out of reach" in answer.out and "set RLGPT_HOME" in answer.out
+
+
+def test_the_installation_of_minedojo_says_its_options_and_hands_them_over(rlgpt: Cli) -> None:
+    shown = rlgpt("minedojo", "install", "--help").out
+    assert all(option in shown for option in ("--same-venv", "--python", "--json"))
+    answer = rlgpt("minedojo", "install", "--python", "/no/such/python")
+    assert answer.code == 5
+    assert rlgpt("minedojo", "install", "--sme-venv").code == 2
