@@ -138,6 +138,11 @@ MODULES = {
     "leaves": ("import sys\nsys.exit()", r"SystemExit \(leaves\.py, line 2\)"),
     "breaks": ("def make_world(:", "SyntaxError: "),
     "refuses": ("def make_world():\n    return 1 / 0", r"ZeroDivisionError: division by zero \(refuses\.py, line 2\)"),
+    "cannot_tell": (
+        "class Made:\n    @property\n    def tasks(self):\n        raise OSError('the list is gone')\n\n"
+        "def make_world():\n    return Made()",
+        r"'cannot_tell:make_world' cannot be loaded: OSError: the list is gone \(cannot_tell\.py, line 4\)",
+    ),
     "asks": ("def make_world(size):\n    pass", "TypeError: make_world.* missing 1 required positional argument"),
 }
 

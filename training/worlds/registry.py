@@ -52,6 +52,7 @@ def get(name: str) -> World:
         raise UnknownWorld(f"There is no world called {name!r}; the worlds here are {', '.join(names())}.")
     try:
         world = point.load()() if not colon else getattr(import_module(module), function)()
+        missing = [member for member in _REQUIRED_MEMBERS if not hasattr(world, member)]  # asks its properties
     except ModuleNotFoundError as error:
         extra = _EXTRA_OF_MODULE.get(error.name or "")
         reason = f"it needs {error.name}: pip install 'rlgpt[{extra}]'" if extra else f"{error}"
@@ -62,7 +63,7 @@ def get(name: str) -> World:
         place = raised_in(error, (module if colon else point.module).partition(".")[0])
         words = one_line(error) + (f" ({place})" if place else "")
         raise UnknownWorld(f"The world {name!r} cannot be loaded: {words}.") from error
-    if missing := [member for member in _REQUIRED_MEMBERS if not hasattr(world, member)]:
+    if missing:
         raise UnknownWorld(
             f"The world {name!r} has no {', '.join(missing)}: it was written for another version of the protocol; "
             "see docs/worlds.md."
