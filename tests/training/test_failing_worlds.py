@@ -44,7 +44,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("raises", r"failed in failing\.py, line \d+: ValueError: the door is stuck and so is the window$"),
         ("leaves", r"failed in failing\.py, line \d+: SystemExit: 0$"),
-        ("has no version", r"its last words: RuntimeError: no version here$"),
+        ("has no version", r"cannot be loaded: RuntimeError: no version here \(failing\.py, line \d+\)\.$"),
         ("gives up", r"^The simulator has no licence\.$"),
         ("has lost its tasks", r"^the world corridor has no task 'open_door'"),
         ("ends the process", r"^the worker died 4 times without getting further; its last words: "),
