@@ -130,13 +130,14 @@ def find(session: str) -> SessionFolder:
 
 
 def chosen(session: str, every: Sequence[str], names: Callable[[], Mapping[str, str]], where: str = "") -> str:
-    """Of these ids, oldest first, the one that is meant; `names` are asked for only if no id fits. Raises NoSession."""
+    """Of these ids, oldest first, the one that is meant; `names` are asked for only if no single id fits: all ids of a
+    decade begin alike, and a session may be called 2. Raises NoSession."""
     if session == "last" and every:
         return every[-1]
     matching = [s for s in every if s == session] or [s for s in every if session and s.startswith(session)]
-    if not matching and session:
+    if len(matching) != 1 and session:
         called = names()
-        matching = [s for s in every if called.get(s) == session]
+        matching = [s for s in every if called.get(s) == session] or matching
     if len(matching) == 1:
         return matching[0]
     if matching:

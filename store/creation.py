@@ -86,7 +86,6 @@ def making(staged: Staging) -> Iterator[None]:
 def free_name(stem: str) -> str:
     """`make-stone-pickaxe-1` for the first session with that task and seed, then `make-stone-pickaxe-1-2`; within
     `making`. A stem that forks of forks made long is cut."""
-    stem = stem[:MOST_LETTERS]
     names_in_use = set(names().values())
     tails = itertools.chain([""], (f"-{n}" for n in itertools.count(2)))
-    return next(name for tail in tails if (name := stem + tail) not in names_in_use)
+    return next(name for tail in tails if (name := stem[: MOST_LETTERS - len(tail)] + tail) not in names_in_use)

@@ -128,7 +128,8 @@ def settings_of(old: JsonObject, changes: JsonObject) -> Settings:
 def boundary(reader: Reader, at_seq: int | None = None) -> int:
     """Seq of the last row of the last complete step at the cursor. Raises BadFork before the first.
 
-    Every step is announced by a `phase` event; one announced again (after a pause or a crash) goes on.
+    Every step is announced by a `phase` event; one announced again (after a pause or a crash) goes on. What stands
+    before a `forked` event is complete: a fork that no worker has run yet announces no further step.
     """
     last = reader.last_seq()
     if at_seq is not None and at_seq > last:
@@ -142,7 +143,7 @@ def boundary(reader: Reader, at_seq: int | None = None) -> int:
         cursor += 1
     best, before = 0, None
     for event in reader.rows(EventRow, upto_seq=cursor + 1):
-        if event["kind"] not in ("phase", "ended") or event["payload"] == before:
+        if event["kind"] not in ("phase", "ended", "forked") or event["payload"] == before:
             continue
         before = event["payload"]
         best = event["seq"] - 1

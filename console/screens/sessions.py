@@ -111,7 +111,7 @@ class SessionsScreen(Leavable, Screen[None]):
             if s.alive and s.status == "running":
                 watch = self._watches.setdefault(s.id, Watch())
                 silent = watch.silent(progress.read(folder.root() / s.id), shell_of(self).clock())
-                if silent is not None and silent > bound(s.phase, {}):
+                if silent is not None and silent > bound(s.phase, s.settings):
                     late.add(s.id)
         return frozenset(late)
 

@@ -8,7 +8,7 @@ from rlgpt.console.keymap import NO_KEYS, short
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import duration
 from rlgpt.console.view.text import Line, line, wrap
-from rlgpt.console.view.words import ROLES, judged, state_of
+from rlgpt.console.view.words import ROLES, judged, silence, state_of
 from rlgpt.store.states import MODEL
 
 MOST = 4
@@ -48,7 +48,7 @@ def lines(m: Moment, width: int, starting: bool = False, keys: Mapping[str, str]
         return [*wrap(text, width, "bad", most=2), *_last_words(m, width)][:MOST]
     if word == "hung":
         text = (
-            f"No progress for {duration(m.now - (m.worker.beat or m.now))} in “{m.worker.what or m.phase}”, longer "
+            f"No progress for {duration(silence(m))} in “{m.worker.what or m.phase}”, longer "
             "than this phase may take. "
             f"The worker still holds its lock; {short('session.stop', keys)} stops it, "
             "`rlgpt stop --now` ends it at once."

@@ -9,7 +9,7 @@ from rlgpt.console.view import ahead, live
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, money
 from rlgpt.console.view.text import Line, Span, fit, line, spread, width_of
-from rlgpt.console.view.words import model_name, state_of
+from rlgpt.console.view.words import model_name, silence, state_of
 
 WIDE = 100
 """Columns from which on the number of the plan is shown too."""
@@ -183,5 +183,5 @@ def _beat(m: Moment) -> list[Span]:
         return [*late, Span("  ♥", "ok")]
     age = max(m.now - worker.beat, 0.0)
     if worker.overdue > 0:
-        return [*late, Span(f"  no progress for {duration(age)}", "bad")]
+        return [*late, Span(f"  no progress for {duration(silence(m))}", "bad")]
     return [*late, Span("  ♥ ", "ok"), Span(f"{duration(age)} ago", "dim")]

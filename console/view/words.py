@@ -48,6 +48,12 @@ def bound(phase: str, settings: Mapping[str, Any]) -> float:
     return max(DEFAULT_BOUND, 2 * timeout)
 
 
+def silence(moment: Moment) -> float:
+    """Seconds without progress of a hung worker, as `Watch` measured them: the wall clock may have jumped."""
+    settings = moment.history.session.get("settings", {})
+    return bound(moment.history.phase.name, settings) + moment.worker.overdue
+
+
 def state_of(moment: Moment) -> tuple[str, str]:
     """(word, style) of the session at a moment: what it does, or how it ended, died or hangs."""
     h = moment.history

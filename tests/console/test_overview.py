@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import SIZES, console, screen_text, until
+from driving import NOW, SIZES, console, screen_text, until
 from moments import moment
 from sample_sessions import whole
 from stored import append, write
+from story import Story
 from textual.pilot import Pilot
 
 from rlgpt.console import launch
@@ -29,7 +31,7 @@ from rlgpt.console.view import banner, forks, glossary, leaderboard, sessions, s
 from rlgpt.console.view.logs import merged
 from rlgpt.console.view.moment import Worker
 from rlgpt.console.view.text import plain, width_of
-from rlgpt.store import events
+from rlgpt.store import events, progress
 from rlgpt.store.catalog import Summary
 from rlgpt.store.history import Measured
 from rlgpt.store.lease import Lease
@@ -420,3 +422,17 @@ def test_the_leaderboard_names_an_arm_first_and_nothing_that_is_not_set() -> Non
     assert labels == [
         "rule-based model, rlgpt, method.arm=rlgpt, method.reward=success", "rule-based model, code, method.arm=code",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("silent", "word"), [(400, "planning"), (700, "hung")])
+async def test_the_list_and_a_session_call_a_slow_call_of_a_model_alike(home: Path, silent: int, word: str) -> None:
+    story = Story(llm="openai")
+    story.open()
+    story.rows[0][1]["settings"]["llm"]["timeout"] = 300.0
+    story.event(events.Phase(name="Plan", number=0))
+    session = write("261121-010000-aa", story.rows, story.texts)
+    with Lease.acquire(session):
+        (session / progress.NAME).write_text(json.dumps({"at": NOW - silent, "env_steps": 0, "what": "Plan"}))
+        for opened in (None, session.name):
+            async with console(home, opened, (120, 40)) as (app, pilot):
+                await until(pilot, lambda app=app: word in screen_text(app))

@@ -268,6 +268,15 @@ def test_dead_hung_and_ended_are_told_apart() -> None:
     assert "worker is dead" in text and "last words (SIGKILL, peak memory 512 MB): MemoryError: no memory" in text
 
 
+@pytest.mark.parametrize("jump", [0.0, -3600.0, 365 * 86_400.0])
+def test_the_silence_of_a_hung_worker_is_not_counted_by_a_clock_that_jumps(jump: float) -> None:
+    story = whole(ended=False)
+    seen = moment(story, worker=Worker(alive=True, overdue=12.0, beat=moment(story).now))
+    later = replace(seen, now=seen.now + jump)
+    assert "No progress for 1m42s" in text_of(banner.lines(later, 200))
+    assert "no progress for 1m42s" in plain(status.budgets(later, 200))
+
+
 def test_the_status_line_shows_budgets_and_time_left() -> None:
     text = plain(status.budgets(moment(whole(ended=False)), 160))
     assert "108k/1M left" in text and "steps/s" in text and "s ago" in text

@@ -10,6 +10,7 @@ import pytest
 
 from rlgpt.store import folder
 from rlgpt.store.catalog import find
+from rlgpt.store.creation import free_name
 from rlgpt.store.errors import BadPlace, NoSession
 from rlgpt.store.folder import SessionFolder, check_place, file_system, sessions, space
 from rlgpt.store.reader import Reader
@@ -47,6 +48,19 @@ def test_a_session_is_found_by_id_prefix_name_and_last(new_session: NewSession) 
             find(wanted)
     with pytest.raises(NoSession, match="may mean 2 sessions"):
         find(one.id[:4])
+
+
+def test_a_name_is_found_with_which_many_ids_begin(new_session: NewSession) -> None:
+    one, two = new_session(), new_session()
+    named = new_session(name=one.id[:2])
+    assert find(one.id[:2]) == named
+    with pytest.raises(NoSession, match="may mean 3 sessions"):
+        find(two.id[:3])
+
+
+def test_a_free_name_is_no_longer_than_a_name_may_be(new_session: NewSession) -> None:
+    named = new_session(name="Q" * 100)
+    assert free_name(named.name) == "Q" * 98 + "-2"
 
 
 def test_names_say_task_and_seed_and_do_not_repeat(new_session: NewSession) -> None:

@@ -182,6 +182,17 @@ def test_there_is_no_fork_behind_the_last_row(parent: SessionFolder) -> None:
         fork(parent, last + 1)
 
 
+def test_a_fork_of_a_fork_that_no_worker_has_run_loses_no_step(session: SessionFolder) -> None:
+    with Writer(session) as writer:
+        writer.event(events.Started())
+        writer.event(events.Phase(name="OpenIteration", number=0))
+        writer.add(t.Iteration(sub_task=0, number=0))
+        writer.event(events.Phase(name="Plan", number=0))  # 5
+    with Reader(fork(fork(fork(session)))) as reader:
+        history = reader.history_at()
+    assert history.session["parent_seq"] == 4 and len(history.iterations) == 1
+
+
 def test_there_is_no_fork_before_the_first_complete_step(session: SessionFolder) -> None:
     with pytest.raises(BadFork, match="has no complete step at seq 1"):
         fork(session)
