@@ -54,6 +54,19 @@ def test_no_line_is_wider_than_the_pane(width, height):
     assert all(width_of(line) <= width for line in lines)
 
 
+@pytest.mark.parametrize("goals", [(4,), (0, 1, 2, 3)])
+def test_in_the_pane_of_80x24_both_drawings_tell_heights_and_nothing_is_cut(goals):
+    lines = text(40, 11, goals=goals)
+    assert len(lines) <= 11 and "follow_plan" in lines[-1]
+    assert "from above" in lines[0] and "from the side" in lines[0]
+    assert sum(line.count("●") for line in lines) == 2
+
+
+@pytest.mark.parametrize("hand", [(-400, -400, 2200), (32_000, -32_000, 0), (-400, 400, 9_000)])
+def test_a_hand_outside_of_the_picture_is_drawn_at_its_edge(hand):
+    assert sum(line.count("●") for line in text(100, 30, hand=hand)) == 2
+
+
 def test_damaged_bytes_and_other_modules_are_not_drawn():
     assert drawn(MODULE, body()[:-1], 80, 24, "") is None
     assert drawn(MODULE, b"", 80, 24, "") is None

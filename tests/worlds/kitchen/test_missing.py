@@ -35,6 +35,17 @@ def test_without_the_models_it_says_so_before_any_env_is_made():
     assert told == f"The world 'kitchen' cannot be loaded: it needs gymnasium_robotics: {CURE}"
 
 
+def test_without_its_files_the_package_of_the_models_is_told_to_be_installed_again():
+    pytest.importorskip("mujoco", reason=f"The kitchen is not installed: {CURE}")
+    pytest.importorskip("gymnasium_robotics", reason=f"The kitchen is not installed: {CURE}")
+    empty = "import importlib.util as u, types; find = u.find_spec\n"
+    empty += "gone = types.SimpleNamespace(submodule_search_locations=['/nowhere'], origin='/nowhere/__init__.py')\n"
+    empty += "u.find_spec = lambda name: gone if 'robotics' in name else find(name)"
+    told = sentence(empty)
+    assert told.startswith("The world 'kitchen' cannot be loaded: it cannot read /nowhere/")
+    assert told.endswith(": pip install --force-reinstall --no-deps gymnasium-robotics==1.4.2.")
+
+
 @pytest.mark.parametrize(
     ("before", "finds"),
     [

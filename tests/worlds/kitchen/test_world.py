@@ -13,7 +13,7 @@ pytest.importorskip("gymnasium_robotics", reason=MISSING)
 
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.conformance import check
-from rlgpt.training.worlds.kitchen import names
+from rlgpt.training.worlds.kitchen import frame, names
 from rlgpt.training.worlds.kitchen.env import NEAR_HANDLE
 from rlgpt.training.worlds.kitchen.features import MAX_QUIET
 from rlgpt.training.worlds.kitchen.host_side import decoder
@@ -92,6 +92,10 @@ def test_what_is_told_of_hinges_and_bars_is_the_models():
     (right, ahead), _, done = turned("light_switch", 0)
     told("light_switch", f"{ahead:.0f} mm behind its tip and {-right:.0f} mm to the left", f"Done from {done}")
     told("slide_cabinet", bar("slide_cabinet"), "Done from 70 mm")
+    for name, index in (("microwave", 0), ("hinge_cabinet", 1)):
+        each = names.OBJECTS[names.INDEX[name]]
+        hinge = 1000 * data.xanchor[np.flatnonzero(model.jnt_qposadr == each.joints[index])[0]][:2]
+        assert np.allclose(frame.HINGES[names.INDEX[name]], hinge, atol=1), f"the drawn hinge of {name}"
 
 
 def test_a_command_of_zeros_holds_the_hand_where_it_is(world):

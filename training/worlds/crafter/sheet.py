@@ -121,7 +121,7 @@ def view_doc() -> str:
         if name.startswith("_"):
             continue
         text = " ".join((inspect.getdoc(member) or "").split())
-        call = f"{name}{inspect.signature(member)}".replace("self, ", "") if callable(member) else name
+        call = f"{name}{inspect.signature(member, eval_str=True)}".replace("self, ", "") if callable(member) else name
         lines.append(f"view.{call}: {text}")
     return "\n".join(lines)
 
@@ -130,7 +130,7 @@ def library_doc() -> str:
     lines = []
     for name, function in LIBRARY.items():
         text = " ".join((inspect.getdoc(function) or "").split())
-        lines.append(f"{name}{inspect.signature(function)}: {text}")
+        lines.append(f"{name}{inspect.signature(function, eval_str=True)}: {text}")
     return "\n".join(lines).replace("view: object", "view")
 
 

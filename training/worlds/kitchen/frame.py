@@ -31,12 +31,16 @@ Row = list[tuple[str, str]]
 _X, _Y, _Z = (-1150, 550), (-150, 950), (1500, 2950)
 """Range in mm along each axis that the drawings show."""
 _LETTERS = "MKLSHTB"
-_HINGES = {0: (-1128, 455), 4: (-124, 710)}
+HINGES = {0: (-1128, 455), 4: (-224, 710)}
 """Upright hinges in the top view: of the microwave and of the right door of the hinge cabinet."""
 _MIN_ERROR = 10
 """mm between the true and the reported place of a handle, from which both are drawn."""
 _WIDE_COLUMNS = 64
 """Columns from which the two drawings stand side by side."""
+_NARROWEST = 34
+"""Columns from which they can: both headings fit."""
+_STACKED_ROWS = 12
+"""Rows for both drawings, from which a narrow pane has one below the other; with fewer neither would tell heights."""
 
 
 class _Canvas:
@@ -47,9 +51,12 @@ class _Canvas:
         self._across, self._up = across, up
         self._cells = [[(" ", "")] * columns for _ in range(rows)]
 
-    def put(self, x: float, y: float, text: str, style: str) -> None:
+    def put(self, x: float, y: float, text: str, style: str, at_edge: bool = False) -> None:
+        """`at_edge`: what lies outside of the rectangle is drawn at its edge, on that side."""
         column = round((x - self._across[0]) / (self._across[1] - self._across[0]) * (self.columns - 1))
         row = round((self._up[1] - y) / (self._up[1] - self._up[0]) * (self.rows - 1))
+        if at_edge:
+            column, row = max(0, min(self.columns - 1, column)), max(0, min(self.rows - 1, row))
         if 0 <= column < self.columns and 0 <= row < self.rows:
             self._cells[row][column] = (text, style)
 
@@ -91,7 +98,7 @@ class _Scene:
         flat = [[(place[first], place[second]) for place in part] for part in (self.links, self.handles, self.reported)]
         links, handles, reported = flat
         if top:
-            for index, hinge in _HINGES.items():
+            for index, hinge in HINGES.items():
                 canvas.line(hinge, handles[index], "─", "dim")
         for start, end in pairwise(links):
             canvas.line(start, end, "•", "curve3")
@@ -100,8 +107,8 @@ class _Scene:
             style = "dim" if index not in self.goals else "ok bold" if self.percent[index] >= 100 else "accent bold"
             if index in self.goals and max(map(_difference, self.handles[index], self.reported[index])) >= _MIN_ERROR:
                 canvas.put(*reported[index], "×", "warn bold")
-            canvas.put(*handles[index], _LETTERS[index], style)
-        canvas.put(*links[-1], "●" if self.holding else "○" if self.fingers > 0 else "◍", "bold")
+            canvas.put(*handles[index], _LETTERS[index], style, at_edge=index in self.goals)
+        canvas.put(*links[-1], "●" if self.holding else "○" if self.fingers > 0 else "◍", "bold", at_edge=True)
         return canvas.lines()
 
 
@@ -116,9 +123,9 @@ def draw(body: bytes, width: int, height: int, decision: str = "") -> list[Row] 
         return None
     scene = _Scene(body)
     words = _words(scene, decision)
-    rows = max(5, height - len(words) - 1)
-    if width < _WIDE_COLUMNS:
-        half = max(4, (rows - 1) // 2)
+    rows = max(3, height - len(words) - 1)
+    if width < _NARROWEST or (width < _WIDE_COLUMNS and rows > _STACKED_ROWS):
+        half = rows // 2
         return [
             [("from above", "dim")], *scene.draw_on(_Canvas(width, half, _X, _Y), (0, 1), True),
             [("from the side", "dim")], *scene.draw_on(_Canvas(width, rows - half - 1, _Y, _Z), (1, 2), False), *words,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -47,13 +48,16 @@ def check_versions() -> None:
     if not (OLDEST <= _version_numbers(mujoco.__version__) <= NEWEST):
         low, high = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
         raise ImportError(f"it needs mujoco {low} to {high} and finds {mujoco.__version__}: {CURE}")
-    model_file()
+    path = model_file()
     try:
         installed = version("gymnasium-robotics")
     except PackageNotFoundError:
         installed = "another"
     if installed != ROBOTICS:
         raise ImportError(f"it needs gymnasium-robotics {ROBOTICS} and finds {installed}: {CURE}")
+    if not os.access(path, os.R_OK):  # MuJoCo would say so only when the worker makes its first env
+        cure = f"pip install --force-reinstall --no-deps gymnasium-robotics=={ROBOTICS}"
+        raise ImportError(f"it cannot read {path}: {cure}")
 
 
 def _version_numbers(text: str) -> tuple[int, ...]:

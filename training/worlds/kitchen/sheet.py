@@ -45,7 +45,7 @@ def view_doc() -> str:
         if name.startswith("_"):
             continue
         text = " ".join((inspect.getdoc(member) or "").split())
-        call = f"{name}{inspect.signature(member)}".replace("self, ", "") if callable(member) else name
+        call = f"{name}{inspect.signature(member, eval_str=True)}".replace("self, ", "") if callable(member) else name
         lines.append(f"view.{call}: {text}")
     return "\n".join(lines)
 
@@ -56,7 +56,7 @@ def library_doc() -> str:
     for name, function in LIBRARY.items():
         if callable(function):
             text = " ".join((inspect.getdoc(function) or "").split())
-            lines.append(f"{name}{inspect.signature(function)}: {text}")
+            lines.append(f"{name}{inspect.signature(function, eval_str=True)}: {text}")
     lines.append("OPEN, CLOSE, KEEP: 1, -1 and 0, for `fingers`.")
     return "\n".join(lines).replace("view: object", "view").replace("point: object", "point")
 

@@ -46,7 +46,8 @@ class View:
     @property
     def aim(self) -> Place:
         """(x, y, z) where the hand was told to be. Commands move the aim; the hand follows within a few env steps,
-        and stays behind where something is in its way. The aim is never more than 60 mm from the hand."""
+        and stays behind where something is in its way. A command leaves the aim at most 60 mm from where the hand is
+        then; in that env step the hand may still give way a little."""
         x, y, z = self._fields[5:8]
         return x, y, z
 
