@@ -235,8 +235,7 @@ class Ahead:
             with self._lock:
                 if not exchange.over.is_set():
                     exchange.result, exchange.seconds = result, time.monotonic() - start
-                    if ahead:
-                        self._keep(exchange)
+                    self._keep(exchange)  # its row is written when it has been judged, which may take long
                     exchange.over.set()
             if live:
                 live.ended(call.id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import ssl
 import time
 from collections import Counter
@@ -84,12 +85,7 @@ class OpenAIBackend:
             sentence = f"no word from {where} in {silence:g} s"
             raise Failure("timeout", sentence, received=reply.size, whole=reply.whole) from error
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
-            if _is_untrusted(error):
-                sentence = f"the certificate of {where} is not trusted ({_shown(endpoint, error.__cause__ or error)})"
-                raise Failure("unusable", f"{sentence}; SSL_CERT_FILE may name a file with its issuer's") from error
-            word = "broke off" if reply.size or reply.whole else "cannot be reached"
-            sentence = f"{where} {word} ({_shown(endpoint, error.__cause__ or error)})"
-            raise Failure("connection", sentence, received=reply.size, whole=reply.whole) from error
+            raise _unconnected(endpoint, error, reply) from error
         except openai.APIStatusError as error:
             if error.response.has_redirect_location:
                 raise _moved(endpoint, error.response) from error
@@ -153,29 +149,33 @@ class OpenAIBackend:
                 self._clients[name] = self._make(endpoint)
             except (OSError, ImportError, ValueError, TypeError, httpx2.InvalidURL, openai.OpenAIError) as error:
                 where, why = redacted_url(endpoint.base_url), _shown(endpoint, error)
-                variables = [name for name in os.environ if name.upper() in _CONNECTION and os.environ[name]]
-                hint = f"; look at {', '.join(variables)} in the environment" if variables else ""
-                raise Failure("unusable", f"no connection to {where} can be made ({why}){hint}") from error
+                sentence = f"no connection to {where} can be made ({why}){_hint(_CONNECTION)}"
+                raise Failure("unusable", sentence) from error
         return self._clients[name]
 
     def _make(self, endpoint: Endpoint) -> openai.OpenAI:
-        # A redirect would take the operator's headers and the prompt to a place that nobody named.
-        http = openai.DefaultHttpxClient(follow_redirects=False, transport=self._transport)
         parts = urlsplit(endpoint.base_url)
-        query = dict(parse_qsl(parts.query))
+        query = parse_qsl(parts.query, keep_blank_values=True)
+        by_deployment = endpoint.azure and "/openai/v1" not in parts.path
+        version = dict(query).get("api-version", AZURE_API_VERSION)
+        if by_deployment:
+            query = [(name, value) for name, value in query if name != "api-version"]
+        # A redirect would take the operator's headers and the prompt to a place that nobody named. The query is the
+        # connection's, which sends a name as often as it stands in the URL; `default_query` holds each name once.
+        http = openai.DefaultHttpxClient(follow_redirects=False, transport=self._transport, params=query)
+        if endpoint.account:
+            _check_account()
         headers = None if endpoint.account else _no_account(endpoint)
-        if endpoint.azure and "/openai/v1" not in parts.path:
+        if by_deployment:
             before = parts.path.partition("/openai")[0].rstrip("/")
             return openai.AzureOpenAI(
                 azure_endpoint=f"{parts.scheme}://{parts.netloc}{before}",
-                api_version=query.pop("api-version", AZURE_API_VERSION), api_key=endpoint.key, max_retries=0,
-                http_client=http, default_headers=headers, default_query=query,
+                api_version=version, api_key=endpoint.key, max_retries=0, http_client=http, default_headers=headers,
             )  # fmt: skip
         path = parts.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/responses")
         url = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
         return openai.OpenAI(
             base_url=url, api_key=endpoint.key, max_retries=0, http_client=http, default_headers=headers,
-            default_query=query,
         )  # fmt: skip
 
 
@@ -183,6 +183,46 @@ _UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticErr
 """What a body that nobody meant raises where it is read; the last in CPython's own codec of base64."""
 _CONNECTION = ("SSL_CERT_FILE", "SSL_CERT_DIR", "ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 """Variables that say how connections are made, the last three in small letters too."""
+_PROXIES = _CONNECTION[2:]
+_HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+:[\t -~]*", re.ASCII)
+
+
+def _hint(names: Sequence[str]) -> str:
+    """Those of these variables that the environment holds; empty where it holds none."""
+    variables = [name for name in os.environ if name.upper() in names and os.environ[name]]
+    return f"; look at {', '.join(variables)} in the environment" if variables else ""
+
+
+def _unconnected(endpoint: Endpoint, error: Exception, reply: Reply) -> Failure:
+    """A connection that failed: at what, and whether waiting may mend it."""
+    where, why = redacted_url(endpoint.base_url), _shown(endpoint, error.__cause__ or error)
+    cause = (error.__cause__ if isinstance(error, openai.APIConnectionError) else None) or error
+    if _is_untrusted(error):
+        cure = "SSL_CERT_FILE may name a file with its issuer's"
+        return Failure("unusable", f"the certificate of {where} is not trusted ({why}); {cure}")
+    if isinstance(cause, httpx2.ProxyError):  # only a proxy that is reached raises it
+        sentence = f"the proxy in front of {where} answered with {why}{_hint(_PROXIES)}"
+        if str(cause).startswith("407"):
+            return Failure("unusable", sentence)
+    elif isinstance(cause, httpx2.DecodingError):  # it was reached, and has answered
+        sentence = f"{where} answered with a body that is not encoded as it says ({why})"
+    else:
+        sentence = f"{where} {'broke off' if reply.size or reply.whole else 'cannot be reached'} ({why})"
+        if isinstance(cause, httpx2.ConnectError):  # it may be the proxy that is away, and not the server
+            sentence += _hint(_PROXIES)
+    return Failure("connection", sentence, received=reply.size, whole=reply.whole)
+
+
+def _check_account() -> None:
+    """Raises Failure where the account's variables hold what no header takes: the client would fail before it sends
+    anything, which looks like a fault of the server, and no waiting mends it."""
+    lines = [(name, f"{name}: {os.environ.get(name, '')}") for name in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID")]
+    custom = os.environ.get("OPENAI_CUSTOM_HEADERS", "").splitlines()
+    lines += [("OPENAI_CUSTOM_HEADERS", line.strip()) for line in custom if ":" in line]
+    for name, line in lines:
+        if not _HEADER.fullmatch(line):
+            sentence = f"the variable {name} holds a letter that no header has, such as the … of a shortened copy"
+            raise Failure("unusable", sentence)
 
 
 def _is_untrusted(error: BaseException | None) -> bool:

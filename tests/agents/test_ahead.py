@@ -152,6 +152,27 @@ def test_a_killed_worker_does_not_pay_again_for_what_had_arrived(tmp_path: Path)
     assert not list(tmp_path.iterdir())
 
 
+class Killed(BaseException):
+    """Where kill -9 would have ended the worker."""
+
+
+def test_an_answer_that_is_being_judged_when_the_worker_is_killed_is_not_paid_again(tmp_path: Path) -> None:
+    def judge(_: CodeReply) -> str:
+        raise Killed
+
+    with ChatServer(lambda request: code(name_of(request))) as server:
+        ledger = Ledger()
+        with pytest.raises(Killed):
+            client_of(server, ledger, tmp_path).ask("fast", "first", asked("first"), CodeReply, judge)
+        assert rows(ledger)[-1][:2] == ("sent", "first")
+        again = client_of(server, ledger, tmp_path)
+        assert take(again, "first") == ["# first"]
+        again.settle()
+        assert len(server.requests) == 2, "plan, first"
+    assert rows(ledger)[-1][:2] == ("answered", "first")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_failure_of_a_request_sent_ahead_is_its_first_try() -> None:
     def answer(request: dict[str, Any]) -> Any:
         name = name_of(request)

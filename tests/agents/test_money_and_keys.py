@@ -326,6 +326,10 @@ def test_azure_is_reached_by_deployment_and_by_its_newer_path(base_url: str, url
     ("base_url", "url"),
     [
         ("https://gateway.example/v1?tenant=7", "https://gateway.example/v1/chat/completions?tenant=7"),
+        (
+            "https://gateway.example/v1?tag=a&tag=b&empty=&api-version=2",
+            "https://gateway.example/v1/chat/completions?tag=a&tag=b&empty=&api-version=2",
+        ),
         ("https://gateway.example/v1/chat/completions", "https://gateway.example/v1/chat/completions"),
     ],
 )

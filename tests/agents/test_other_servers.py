@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,89 @@ def test_a_certificate_that_is_not_trusted_is_not_waited_for(tmp_path: Path) -> 
         OpenAIBackend().complete(Endpoint("m", url, timeout=30), call("slow"))
     server.close()
     assert not failed.value.transient
+
+
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+@contextlib.contextmanager
+def answering(reply: bytes) -> Iterator[int]:
+    """A server that sends these bytes to everybody who asks anything; its port."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):  # the test is over
+            while True:
+                line, _ = server.accept()
+                with contextlib.suppress(OSError), line:
+                    line.recv(65_536)
+                    line.sendall(reply)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield server.getsockname()[1]
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "transient"), [("407 Proxy Authentication Required", False), ("503 Service Unavailable", True)]
+)
+@pytest.mark.usefixtures("no_proxy")
+def test_a_proxy_that_refuses_is_named_and_its_password_is_not_waited_for(
+    line: str, transient: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(f"HTTP/1.1 {line}\r\nContent-Length: 0\r\n\r\n".encode()) as port:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
+        sentence = f"the proxy in front of https://api.example.invalid/v1 answered with {line[:3]}.*HTTPS_PROXY"
+        with pytest.raises(Failure, match=sentence) as failed:
+            OpenAIBackend().complete(Endpoint("m", "https://api.example.invalid/v1", timeout=30), call("slow"))
+    assert failed.value.transient is transient
+
+
+@pytest.mark.usefixtures("no_proxy")
+def test_who_cannot_be_reached_may_be_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    with pytest.raises(Failure, match=r"cannot be reached .*; look at HTTP_PROXY in the environment"):
+        OpenAIBackend().complete(Endpoint("m", "http://model.example.invalid/v1", timeout=30), call("slow"))
+
+
+@pytest.mark.usefixtures("no_proxy")
+def test_a_body_that_is_not_encoded_as_it_says_is_no_server_that_is_away() -> None:
+    body = b"{}"
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}"
+    with (
+        answering(head.encode() + b"\r\n\r\n" + body) as port,
+        pytest.raises(Failure, match="answered with a body that is not encoded as it says"),
+    ):
+        OpenAIBackend().complete(Endpoint("m", f"http://127.0.0.1:{port}/v1", timeout=30), call("slow"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OPENAI_ORG_ID", "org-abc…"), ("OPENAI_ORG_ID", "org\nabc"), ("OPENAI_PROJECT_ID", "é"),
+        ("OPENAI_CUSTOM_HEADERS", "X-A: é"), ("OPENAI_CUSTOM_HEADERS", "X A: b"),
+    ],
+)  # fmt: skip
+def test_a_variable_of_the_account_that_no_header_takes_is_named_and_nothing_is_asked(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(Failure, match=f"the variable {name} holds a letter that no header has") as failed:
+        OpenAIBackend().complete(Endpoint("m", "http://127.0.0.1:9/v1", timeout=30, account=True), call("slow"))
+    assert not failed.value.transient
+
+
+def test_headers_of_the_account_that_are_sound_are_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-abc")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Team: a b\n\nX-Empty:")
+    with pytest.raises(Failure, match="cannot be reached"):
+        OpenAIBackend().complete(Endpoint("m", "http://127.0.0.1:9/v1", timeout=30, account=True), call("slow"))
