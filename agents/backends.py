@@ -162,7 +162,7 @@ class OpenAIBackend:
             query = [(name, value) for name, value in query if name != "api-version"]
         # A redirect would take the operator's headers and the prompt to a place that nobody named. The query is the
         # connection's, which sends a name as often as it stands in the URL; `default_query` holds each name once.
-        http = openai.DefaultHttpxClient(follow_redirects=False, transport=self._transport, params=query)
+        http = openai.DefaultHttpxClient(follow_redirects=False, transport=self._transport, params=tuple(query))
         if endpoint.account:
             _check_account()
         headers = None if endpoint.account else _no_account(endpoint)
