@@ -6,7 +6,7 @@ answer or a failure, waits here until the session's client sends the very same r
 becomes rows. So the rows are those of a session that asks one question after the other, whatever arrives first. A
 request that turns out to be another by its turn is sent as usual; the answer that nobody needs is a row as well.
 
-Answers that wait are kept in a file too: a killed worker does not pay for them again.
+Answers that have no row yet are kept in a file too: a killed worker does not pay for them again.
 """
 
 from __future__ import annotations
