@@ -59,6 +59,8 @@ class Exchange:
     received: int = 0
     """Characters so far."""
     over: threading.Event = field(default_factory=threading.Event)
+    own: bool = False
+    """Sent by the session's client in its turn."""
 
     @property
     def charge(self) -> Charge:
@@ -116,7 +118,7 @@ class Ahead:
             with self._lock:
                 self._exchanges.pop((call.step, call.request_hash), None)
         if exchange is None or exchange.result is None:
-            exchange = Exchange(endpoint, call)
+            exchange = Exchange(endpoint, call, own=True)
             threading.Thread(target=self._run, args=(exchange, False), name="llm-exchange", daemon=True).start()
             self._wait_for(exchange)
         return _result(exchange)
@@ -168,9 +170,12 @@ class Ahead:
             return had_miss
 
     def settle(self) -> None:
-        """Rows for what was asked ahead and is not needed any more. What is still under way stays for the next time."""
+        """Rows for what was asked ahead and is not needed any more. What is still under way stays for the next time; so
+        does an answer that a killed worker was judging, because its question comes with the step that begins now."""
         with self._lock:
-            over = {key: e for key, e in self._exchanges.items() if e.over.is_set()}
+            over = {key: e for key, e in self._exchanges.items() if e.over.is_set() and not e.own}
+            for exchange in self._exchanges.values():
+                exchange.own = False
             for key, exchange in sorted(over.items(), key=lambda item: item[0]):  # not in the order they were sent in
                 if (cost := exchange.charge) != Charge():
                     self._tell_unused(exchange, cost)
@@ -253,6 +258,7 @@ class Ahead:
         if self._file is None or not isinstance(exchange.result, Completion):
             return
         line = {"call": asdict(exchange.call), "reply": exchange.result.dump(), "seconds": exchange.seconds}
+        line["own"] = exchange.own
         with contextlib.suppress(OSError), self._lock, self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
             file.flush()
@@ -272,6 +278,7 @@ class Ahead:
                 answer = json.loads(line)
                 call, reply = Call(**answer["call"]), Completion.load(answer["reply"])
                 exchange = Exchange(self._roles[call.role], call, reply, float(answer["seconds"]))
+                exchange.own = answer.get("own") is True
             except (ValueError, TypeError, LookupError):
                 continue
             if self._journal.recorded(call.step, call.request_hash) is None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.request import proxy_bypass
 
 import httpx2
 import openai
@@ -183,14 +184,20 @@ _UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticErr
 """What a body that nobody meant raises where it is read; the last in CPython's own codec of base64."""
 _CONNECTION = ("SSL_CERT_FILE", "SSL_CERT_DIR", "ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY")
 """Variables that say how connections are made, the last three in small letters too."""
-_PROXIES = _CONNECTION[2:]
 _HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+:[\t -~]*", re.ASCII)
+"""A line of a header as RFC 9110 has it: a token, a colon, and letters of ASCII that can be seen."""
 
 
 def _hint(names: Sequence[str]) -> str:
     """Those of these variables that the environment holds; empty where it holds none."""
     variables = [name for name in os.environ if name.upper() in names and os.environ[name]]
     return f"; look at {', '.join(variables)} in the environment" if variables else ""
+
+
+def _proxy_hint(base_url: str) -> str:
+    """The variables that name a proxy for this URL."""
+    scheme, host = urlsplit(base_url).scheme.upper(), urlsplit(base_url).hostname or ""
+    return "" if proxy_bypass(host) else _hint((f"{scheme}_PROXY", "ALL_PROXY"))
 
 
 def _unconnected(endpoint: Endpoint, error: Exception, reply: Reply) -> Failure:
@@ -201,7 +208,7 @@ def _unconnected(endpoint: Endpoint, error: Exception, reply: Reply) -> Failure:
         cure = "SSL_CERT_FILE may name a file with its issuer's"
         return Failure("unusable", f"the certificate of {where} is not trusted ({why}); {cure}")
     if isinstance(cause, httpx2.ProxyError):  # only a proxy that is reached raises it
-        sentence = f"the proxy in front of {where} answered with {why}{_hint(_PROXIES)}"
+        sentence = f"the proxy in front of {where} answered with {why}{_proxy_hint(endpoint.base_url)}"
         if str(cause).startswith("407"):
             return Failure("unusable", sentence)
     elif isinstance(cause, httpx2.DecodingError):  # it was reached, and has answered
@@ -209,7 +216,7 @@ def _unconnected(endpoint: Endpoint, error: Exception, reply: Reply) -> Failure:
     else:
         sentence = f"{where} {'broke off' if reply.size or reply.whole else 'cannot be reached'} ({why})"
         if isinstance(cause, httpx2.ConnectError):  # it may be the proxy that is away, and not the server
-            sentence += _hint(_PROXIES)
+            sentence += _proxy_hint(endpoint.base_url)
     return Failure("connection", sentence, received=reply.size, whole=reply.whole)
 
 

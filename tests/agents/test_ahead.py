@@ -166,10 +166,26 @@ def test_an_answer_that_is_being_judged_when_the_worker_is_killed_is_not_paid_ag
             client_of(server, ledger, tmp_path).ask("fast", "first", asked("first"), CodeReply, judge)
         assert rows(ledger)[-1][:2] == ("sent", "first")
         again = client_of(server, ledger, tmp_path)
+        again.settle()  # as before the step that was being done
         assert take(again, "first") == ["# first"]
         again.settle()
         assert len(server.requests) == 2, "plan, first"
     assert rows(ledger)[-1][:2] == ("answered", "first")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_answer_that_was_being_judged_is_a_row_where_its_question_does_not_come_again(tmp_path: Path) -> None:
+    def judge(_: CodeReply) -> str:
+        raise Killed
+
+    with ChatServer(lambda request: code(name_of(request))) as server:
+        ledger = Ledger()
+        with pytest.raises(Killed):
+            client_of(server, ledger, tmp_path).ask("fast", "first", asked("first"), CodeReply, judge)
+        again = client_of(server, ledger, tmp_path)
+        for _ in range(2):  # before each step
+            again.settle()
+    assert rows(ledger)[-1][:2] == ("answered", "first") and "unused" in rows(ledger)[-1][2]
     assert not list(tmp_path.iterdir())
 
 

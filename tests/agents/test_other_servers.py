@@ -161,6 +161,17 @@ def test_who_cannot_be_reached_may_be_the_proxy(monkeypatch: pytest.MonkeyPatch)
         OpenAIBackend().complete(Endpoint("m", "http://model.example.invalid/v1", timeout=30), call("slow"))
 
 
+@pytest.mark.parametrize(
+    "variables", [{"HTTPS_PROXY": "http://127.0.0.1:9"}, {"HTTP_PROXY": "http://x.invalid:1", "NO_PROXY": "*"}]
+)
+@pytest.mark.usefixtures("no_proxy")
+def test_a_proxy_that_is_not_asked_is_not_named(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(Failure, match=r"cannot be reached \([^;]*\)$"):
+        OpenAIBackend().complete(Endpoint("m", "http://127.0.0.1:9/v1", timeout=30), call("slow"))
+
+
 @pytest.mark.usefixtures("no_proxy")
 def test_a_body_that_is_not_encoded_as_it_says_is_no_server_that_is_away() -> None:
     body = b"{}"

@@ -38,9 +38,9 @@ _MIN_ERROR = 10
 _WIDE_COLUMNS = 64
 """Columns from which the two drawings stand side by side."""
 _NARROWEST = 34
-"""Columns from which they can: both headings fit."""
+"""Columns from which both headings fit side by side."""
 _STACKED_ROWS = 12
-"""Rows for both drawings, from which a narrow pane has one below the other; with fewer neither would tell heights."""
+"""A narrow pane with more rows than these has one drawing below the other; with fewer, heights could not be told."""
 
 
 class _Canvas:
