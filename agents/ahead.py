@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import fsum
 from pathlib import Path
 
-from rlgpt.agents.backends import Backend, Hear, unheard
+from rlgpt.agents.backends import LEFT, Backend, Hear, unheard
 from rlgpt.agents.charges import Charge, broken_off, charged
 from rlgpt.agents.completions import Completion
 from rlgpt.agents.endpoint import Endpoint
@@ -61,6 +61,9 @@ class Exchange:
     over: threading.Event = field(default_factory=threading.Event)
     own: bool = False
     """Sent by the session's client in its turn."""
+    is_told: bool = False
+    """Its turn has come, so a row says that it was sent."""
+    since: float = field(default_factory=time.monotonic)
 
     @property
     def charge(self) -> Charge:
@@ -103,6 +106,8 @@ class Ahead:
         self.wide = any(endpoint.parallel > 1 for endpoint in roles.values())
         """Whether calls may be made side by side."""
         self._had_miss = False
+        self._left = False
+        """Whether the session is over here, so that nobody waits for an answer any more."""
         self._load()
 
     # ---- for the session's client -----------------------------------------------------------------
@@ -114,11 +119,12 @@ class Ahead:
             exchange = self._exchanges.get((call.step, call.request_hash))
             self._had_miss = self._had_miss or (asked_ahead and exchange is None)
         if exchange is not None:
+            exchange.is_told = True
             self._wait_for(exchange)
             with self._lock:
                 self._exchanges.pop((call.step, call.request_hash), None)
         if exchange is None or exchange.result is None:
-            exchange = Exchange(endpoint, call, own=True)
+            exchange = Exchange(endpoint, call, own=True, is_told=True)
             threading.Thread(target=self._run, args=(exchange, False), name="llm-exchange", daemon=True).start()
             self._wait_for(exchange)
         return _result(exchange)
@@ -126,6 +132,25 @@ class Ahead:
     def _wait_for(self, exchange: Exchange) -> None:
         self._awaited = exchange
         exchange.over.wait()
+        while self._left:  # the process ends with this thread in here: the row is written
+            time.sleep(1.0)
+
+    def leave(self) -> None:
+        """The session ends here. Who answers a call that is under way has read its prompt and may have to be paid, so
+        each is told of in a row with what it may have taken: here, or as one that is not needed, by `settle`."""
+        with self._lock:
+            self._left = True
+            under_way = {id(e): e for e in (*self._exchanges.values(), self._awaited) if e and not e.over.is_set()}
+            for exchange in under_way.values():
+                sentence = f"the session was stopped after {exchange.received} characters"
+                exchange.result = Failure(LEFT, sentence, received=max(1, exchange.received))
+                exchange.seconds = time.monotonic() - exchange.since
+                if exchange.is_told:
+                    self._exchanges.pop((exchange.call.step, exchange.call.request_hash), None)
+                    self._journal.failed(exchange.call, str(exchange.result), exchange.seconds, exchange.charge)
+                exchange.over.set()
+                if self._live:
+                    self._live.ended(exchange.call.id)
 
     def cancel(self, by: str) -> bool:
         """End the exchange that the session's client waits for; False if there is none. The server is told with the
@@ -143,25 +168,29 @@ class Ahead:
 
     def reserve(self, call: Call) -> None:
         """Raises BudgetReached when a call of the session's client does not fit beside what was sent ahead."""
-        try:
-            self._reserve_own(call)
-        except BudgetReached:
-            with self._lock:
-                under_way = [e for e in self._exchanges.values() if not e.over.is_set()]
-            if not under_way:
-                raise
-            for exchange in under_way:  # it may take less than was reserved for it
-                exchange.over.wait()
-            self._reserve_own(call)
+        while (under_way := self._reserve_own(call)) is not None:
+            self._wait_for(under_way)  # it may take less than was reserved for it; the operator may end it
 
     def release(self) -> None:
         """The row of the session's client's call is written."""
         self._own = NOTHING
 
-    def _reserve_own(self, call: Call) -> None:
+    def _reserve_own(self, call: Call) -> Exchange | None:
+        """None where it fits, else an exchange to wait for. It counts from now on, also while it waits: what is asked
+        ahead meanwhile must leave room for it, or the session would end by what others may take.
+
+        Raises BudgetReached."""
         with self._lock:
-            self._journal.reserve(call, self._held(call))
+            self._own = NOTHING
+            try:
+                self._journal.reserve(call, self._held(call))
+                under_way = None
+            except BudgetReached:
+                under_way = next((e for e in self._exchanges.values() if not e.over.is_set()), None)
+                if under_way is None:
+                    raise
             self._own = Held(call.reserved_tokens, call.reserved or 0.0)
+            return under_way
 
     def take_missed(self) -> bool:
         """Whether, since this was asked last, a question was another by its turn: others may be too."""

@@ -36,7 +36,7 @@ from rlgpt.agents.completions import (
 from rlgpt.agents.endpoint import NO_KEY, Endpoint, redacted, redacted_url, spellings, without_key
 from rlgpt.agents.errors import NotRecorded
 from rlgpt.agents.journal import Call
-from rlgpt.agents.refusals import Failure, is_cut_off, is_page, sent_cap, texts, understood, words_of
+from rlgpt.agents.refusals import ASKS, LONG, Failure, is_cut_off, is_page, sent_cap, texts, understood, words_of
 from rlgpt.agents.responses import in_chat
 
 AZURE_API_VERSION = "2024-10-21"
@@ -46,6 +46,8 @@ PATIENCE = 3
 """How often the limit on silence doubles: a slow server that is asked again too early queues one try behind another."""
 DIED = "error: "
 """How a row begins whose exchange ended by an error of this program, and the worker with it."""
+LEFT = "stopped"
+"""The code of an exchange that was under way when the session was stopped."""
 
 __all__ = ["Backend", "Completion", "Failure", "OpenAIBackend", "Outcome", "ReplayBackend"]
 
@@ -327,6 +329,8 @@ def _failure(
         sentence = f"{where} answered with {status}{shown_body}"
     if code in ("401", "403") and endpoint.key == NO_KEY:
         sentence += "; no key was sent to it"
+    if retry_after is not None and retry_after >= LONG:
+        sentence += f"{ASKS}{retry_after:.0f} s"
     return Failure(code, sentence, retry_after, reply.size)
 
 
@@ -359,8 +363,8 @@ class Outcome:
 
 
 class ReplayBackend:
-    """Answers, and fails, as the recorded session did. No network. What ended its worker (`DIED`) is left out: the next
-    worker asked again."""
+    """Answers, and fails, as the recorded session did. No network. What ended its worker (`DIED`), or ended with it
+    (`LEFT`), is left out: the next worker asked again."""
 
     def __init__(
         self, session: str, outcomes: Callable[[str, str | None], Sequence[Outcome]], by_step: bool = False
@@ -372,7 +376,8 @@ class ReplayBackend:
 
     def complete(self, endpoint: Endpoint, call: Call, hear: Hear = unheard) -> Completion:
         name = (call.step, None if self._by_step else call.request_hash)
-        recorded = [outcome for outcome in self._outcomes(*name) if outcome.reply or not outcome.error.startswith(DIED)]
+        gone = (DIED, f"{LEFT}: ")
+        recorded = [outcome for outcome in self._outcomes(*name) if outcome.reply or not outcome.error.startswith(gone)]
         if self._used[name] >= len(recorded):
             raise NotRecorded(
                 f"Session {self._session} holds no answer to this request of the {call.role} agent "
@@ -383,5 +388,5 @@ class ReplayBackend:
         outcome = recorded[self._used[name]]
         self._used[name] += 1
         if not outcome.reply:
-            raise Failure.load(outcome.error, outcome.charge)
+            raise Failure.load(outcome.error, outcome.charge, self._used[name] < len(recorded))
         return Recorded.of(Completion.load(outcome.reply, outcome.error), outcome.charge)

@@ -80,7 +80,7 @@ class Client:
         self._dialects: dict[tuple[str, str], Dialect] = {}
         self._remembers = False
         self._refused: dict[str, str] = {}
-        """Why a server refused a request of the step that a resumed session was in, by the request."""
+        """Why a request of the step that a resumed session was in was refused by a server, or ended by the operator."""
         self.away: dict[str, str] = {}
         """Why a role's model is waited for, while it is."""
 
@@ -88,9 +88,13 @@ class Client:
         """Learn what the record tells, before the first question. What the exchanges of `step` tell is learnt when its
         questions are put again: its requests must be those that were answered."""
         for role, of_step, error, request in () if self._remembers else self._journal.learnt():
+            endpoint, tree = self._roles[role], json.loads(request)
+            model = endpoint.extra.get("model", endpoint.model)
+            if tree.get("model", model) != model:  # before a fork: what another was refused says nothing of this one
+                continue
             if of_step != step:
-                self._dialect(self._roles[role]).learn(error, json.loads(request))
-            elif Failure.load(error).rejected or error.startswith("tokens"):
+                self._dialect(endpoint).learn(error, tree)
+            elif Failure.load(error).rejected or error.startswith(("tokens", f"{CANCELLED}: ")):
                 self._refused[request] = error
         self._remembers = True
 
@@ -121,6 +125,11 @@ class Client:
     def cancel(self, by: str) -> bool:
         """End the call whose answer is waited for; False if there is none. From any thread."""
         return self._ahead is not None and self._ahead.cancel(by)
+
+    def leave(self) -> None:
+        """Rows for what is under way when the session ends."""
+        if self._ahead is not None:
+            self._ahead.leave()
 
     def settle(self) -> None:
         """Rows for answers that were asked ahead and are not needed any more."""
@@ -247,6 +256,9 @@ class Client:
                 return completion, name, "tools" in tree
             if (refused := self._refused.pop(request, "")) and dialect.learn(refused, tree):
                 continue
+            if refused.startswith(CANCELLED):  # by the operator, before a restart: it is not put again
+                sentence = Failure.load(refused).sentence
+                return Completion("", "content_filter", sentence, endpoint.model, 0, 0), name, False
             before: list[Failure] = []
             try:
                 for attempt in self._retrying(role, before):
@@ -271,13 +283,18 @@ class Client:
         """`before`: how the tries have failed so far."""
 
         def is_over(state: tenacity.RetryCallState) -> bool:
+            failure = state.outcome.exception() if state.outcome else None
+            if isinstance(failure, Failure) and failure.again:  # by a worker that counted its tries anew
+                return False
             paid = [failure.code == "unreadable" for failure in before[-PAID:]]
             return state.attempt_number >= most or (len(paid) == PAID and all(paid))
 
         def tell(state: tenacity.RetryCallState) -> None:
             failure = state.outcome.exception() if state.outcome else None
             self._waits(state.upcoming_sleep)
-            if isinstance(failure, Failure) and (state.attempt_number >= SOON or failure.code in ("timeout", "quota")):
+            if not isinstance(failure, Failure):
+                return
+            if state.attempt_number >= SOON or failure.is_long or failure.code in ("timeout", "quota"):
                 self.away[role] = failure.sentence
                 self._journal.waiting(role, failure.sentence)
 

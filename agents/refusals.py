@@ -110,6 +110,12 @@ class Counted(NamedTuple):
     cost: float | None
 
 
+LONG = 30.0
+"""Seconds from which on a wait that a server asks for is told at once."""
+ASKS = "; it asks to be left alone for "
+"""Before such a wait, in the sentence of a failure."""
+
+
 class Failure(Exception):
     """No reply. `code` says what was learnt from it; it is kept in the record, so that a resumed or replayed session
     learns the same:
@@ -131,18 +137,20 @@ class Failure(Exception):
         whole: bool = False,
         counted: Counted | None = None,
         recorded: bool = False,
+        again: bool = False,
     ) -> None:
         """`retry_after`: seconds that the server asks for. `received`: bytes of a reply that broke off. `whole`: the
-        model had written all of the reply before its first byte came. `counted`: what the server says it took."""
+        model had written all of the reply before its first byte came. `counted`: what the server says it took. `again`:
+        the recorded session has asked the same once more."""
         super().__init__(f"{code}: {sentence}")
         self.code, self.sentence, self.retry_after, self.received = code, sentence, retry_after, received
-        self.whole, self.counted, self.recorded = whole, counted, recorded
+        self.whole, self.counted, self.recorded, self.again = whole, counted, recorded, again
 
     def called(self, code: str) -> Failure:
         """The same with another code."""
         return Failure(
             code, self.sentence, self.retry_after, self.received,
-            whole=self.whole, counted=self.counted, recorded=self.recorded,
+            whole=self.whole, counted=self.counted, recorded=self.recorded, again=self.again,
         )  # fmt: skip
 
     @property
@@ -153,16 +161,22 @@ class Failure(Exception):
         return self.code in ("timeout", "connection", "malformed", "unreadable", "quota", "page")
 
     @property
+    def is_long(self) -> bool:
+        """Whether the server asks for a wait of which the operator is told at once. Read from the sentence, so that a
+        replay, which does not wait, has the same rows."""
+        return ASKS in self.sentence
+
+    @property
     def rejected(self) -> str:
         """The parameter that the server does not take, or may not take, else empty."""
         word, _, parameter = self.code.partition(" ")
         return parameter if word in ("rejected", "suspected") else ""
 
     @staticmethod
-    def load(text: str, charge: tuple[int, int, float | None] = (0, 0, 0.0)) -> Failure:
+    def load(text: str, charge: tuple[int, int, float | None] = (0, 0, 0.0), again: bool = False) -> Failure:
         """As a session recorded it, with what it was charged: its replay does not wait again."""
         code, _, sentence = text.partition(": ")
-        return Failure(code, sentence, counted=Counted(*charge), recorded=True)
+        return Failure(code, sentence, counted=Counted(*charge), recorded=True, again=again)
 
 
 def understood(request: Mapping[str, Any], status: int, body: object, shown: str) -> str:

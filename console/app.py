@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import resource
 import select
 import signal
 import sys
@@ -369,6 +370,19 @@ def _end_with_terminal() -> None:
         os._exit(128 + signal.SIGHUP)  # the signal itself is ignored under nohup
 
 
+MOST_FILES = 4_096
+"""Open at once: each session of a comparison takes five."""
+
+
+def allow_many_files() -> None:
+    """As many open files as this user may have, up to MOST_FILES: a shell starts with 1,024 on Linux, 256 on macOS."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with contextlib.suppress(OSError, ValueError):  # a system with a smaller limit of its own
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def run(
     home: Path,
     session: str | None = None,
@@ -396,6 +410,7 @@ def run(
             file=sys.stderr,
         )
         return 2
+    allow_many_files()
     threading.Thread(target=_end_with_terminal, name="end with terminal", daemon=True).start()
     app = ConsoleApp(home, session, replay=replay, cursor=cursor, read_only=read_only, begin=begin, tour=tour)
     with app.mirrors:

@@ -169,11 +169,11 @@ def heading(session: SessionFolder) -> JsonObject:
             for day, cost, of_parent in base.execute(days, (cut,)):
                 costs[str(day)], inherited[str(day)] = float(cost), float(of_parent)
     except (StoreError, sqlite3.Error, ValueError, TypeError) as error:
-        passing = _may_pass(error)
+        passing = may_pass(error)
     return Heading(session.name, costs, parent, inherited, passing)._asdict()
 
 
-def _may_pass(error: Exception) -> bool:
+def may_pass(error: Exception) -> bool:
     """Whether the next look at the same files may succeed: another program locks the session, a permission is missing,
     the disk did not answer. What is kept of such a look would stand for the session until its next row."""
     return isinstance(error, BadPlace) or is_passing(error)
@@ -211,7 +211,7 @@ def summary(session: SessionFolder) -> Summary:
             history = fold_all(reader.folded_since(0, None))  # once, to the end: no states are kept for a seek
         return require_shown(summarised(session.id, history))
     except UNREADABLE as error:
-        passing = _may_pass(error)
+        passing = may_pass(error)
         if isinstance(error, StoreError):
             return Summary(session.id, fault=str(error), passing=passing)
         what = "cannot be read now" if passing else "is damaged"

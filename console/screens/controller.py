@@ -18,7 +18,7 @@ from rlgpt.console.shell import Shell
 from rlgpt.console.view import news, timeline
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.timeline import Playback
-from rlgpt.store.catalog import UNREADABLE
+from rlgpt.store.catalog import UNREADABLE, may_pass
 from rlgpt.store.errors import NoSession
 
 POLL = 0.5
@@ -61,6 +61,8 @@ class Controller:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="feed")
         self._busy = self._closed = False
         self._fault = ""
+        self._opens_again = False
+        """It could not be opened, for a reason that may pass: the next look tries once more."""
         self._last_news = news.Known("", "", {})
         self._requested_row: int | None = None
         """The row asked for last, -1 for live."""
@@ -90,8 +92,8 @@ class Controller:
             try:
                 after = work()
             except (*UNREADABLE, OSError) as error:  # damaged rows do not fold: say so, as the list does
-                sentence, gone = fault_of(self.folder, error), isinstance(error, NoSession)
-                after = lambda: self._failed(sentence, gone)  # noqa: E731
+                sentence, gone, passing = fault_of(self.folder, error), isinstance(error, NoSession), may_pass(error)
+                after = lambda: self._failed(sentence, gone, passing)  # noqa: E731
             if after and not self._closed:
                 with contextlib.suppress(RuntimeError):  # the screen was closed meanwhile
                     self._shell.call_from_thread(after)
@@ -121,6 +123,8 @@ class Controller:
             self.playback = Playback(self.playback.seq, self.playback.active, True, 1.0)
         if self.feed.notice:
             self._shell.tell(self.feed.notice, "warning")
+        self._fault = ""
+        self._canvas.show_fault("")  # of tries before
         self._last_news = news.known(newest, self.sent)  # in a replay too: what has happened before is no news
         self._show(moment)
         self._in_thread(self._read_mappings)
@@ -133,18 +137,23 @@ class Controller:
         self._shell.settled()
         return self.redraw
 
-    def _failed(self, sentence: str, gone: bool) -> None:
-        """`gone`: there is no session any more, so nothing new is looked for."""
+    def _failed(self, sentence: str, gone: bool, passing: bool) -> None:
+        """`gone`: there is no session any more, so nothing new is looked for. `passing`: another program locks it, or
+        the like; one that could not be opened for that is tried again."""
         if sentence != self._fault:
             self._fault = sentence
             self._shell.tell(sentence, "error")
         if gone:
             self.opened = False
+        self._opens_again = passing and not gone and not self.opened
         if gone or self.moment is None:
             self._canvas.show_fault(sentence)
 
     def poll(self) -> None:
         """Look at the session again, every `POLL` seconds."""
+        if self._opens_again:
+            self._opens_again = False
+            self._in_thread(self._open if self.moment is None else self._open_whole)
         if not self._busy and self.opened:
             self._busy = True
             self._in_thread(self._poll_in_thread)

@@ -71,7 +71,7 @@ class SessionScreen(Leavable, Screen[None]):
         """Its first worker was started a moment ago."""
         self._has_moment = False
         self._fault = ""
-        """Why the session cannot be read, for good."""
+        """Why the session cannot be read; "" where it can."""
         self._below_another = False
         """Whether it is drawn although another screen is on top."""
         self._drawn_at = 0.0
@@ -184,7 +184,7 @@ class SessionScreen(Leavable, Screen[None]):
         )
 
     def show_fault(self, sentence: str) -> None:
-        """That the session cannot be read, above panes that stay empty or as they are."""
+        """That the session cannot be read, above panes that stay empty or as they are; "" once it can be."""
         self._fault = sentence
         if self._draws:
             width = self.query_one("#status", Bar).content_size.width

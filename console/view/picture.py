@@ -27,7 +27,7 @@ def draw(body: bytes, width: int, height: int) -> list[Line]:
             scale = min(width / image.width, 2 * max(height - len(caption), 1) / image.height)
             size = (max(1, int(image.width * scale)), max(2, int(image.height * scale) // 2 * 2))
             small = image.convert("RGB").resize(size)
-    except (UnidentifiedImageError, OSError, ValueError):
+    except (UnidentifiedImageError, OSError, ValueError, SyntaxError):  # the last is Pillow's word for a broken PNG
         return []
     pixels = small.tobytes()
     row = 3 * size[0]

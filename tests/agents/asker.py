@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 from rlgpt.agents import critic, fast, planner, slow
+from rlgpt.agents.backends import Outcome
+from rlgpt.agents.charges import FREE, Charge
 from rlgpt.agents.client import Client, make_client
 from rlgpt.agents.context import Context
 from rlgpt.agents.contracts import CodeReply
@@ -39,6 +41,20 @@ class Asker:
     def ask(self, **kwargs: Any) -> CodeReply:
         with self.server:
             return self.client.ask("fast", "write/dig", ASKED, CodeReply, **kwargs)
+
+
+def outcomes_of(ledger: Ledger) -> Any:
+    def recorded(step: str, request_hash: str | None) -> list[Outcome]:
+        charged = iter(ledger.charged)
+        return [
+            Outcome("", row, Charge(*next(charged, FREE)))
+            if state == "failed"
+            else Outcome(row.reply, row.fault, Charge(row.tokens_in, row.tokens_out, row.cost))
+            for state, call, row in ledger.rows
+            if state in ("answered", "failed") and call.step == step and request_hash in (None, call.request_hash)
+        ]
+
+    return recorded
 
 
 def chain(client: Client) -> list[Any]:

@@ -19,6 +19,7 @@ from rlgpt.agents.journal import NOTHING, Answer, Call, Held
 from rlgpt.store import live_calls
 from rlgpt.store.live_calls import LiveCall, LiveCalls
 from rlgpt.store.progress import Progress
+from tests.agents.asker import outcomes_of
 from tests.agents.chat_server import DONE, ChatServer, Reply, completion, event, rate_limited, rejects
 from tests.agents.toys import Ledger
 from tests.patience import PATIENCE
@@ -415,4 +416,123 @@ def test_who_reads_along_sees_thoughts_and_words_apart_and_the_number_of_the_try
             seen.extend(live_calls.read(tmp_path))
     assert {call.try_number for call in seen if call.characters} == {2}
     assert len(journal.ends) == 2 and not journal.ends[1]
+    progress.close()
+
+
+class Purse(Ledger):
+    """Room for so many calls at their upper bounds."""
+
+    calls = 99.0
+
+    def reserve(self, call: Call, held: Held = NOTHING) -> None:
+        spent = sum(row.tokens_in + row.tokens_out for state, _, row in self.rows if state == "answered")
+        if spent + held.tokens + call.reserved_tokens > self.calls * call.reserved_tokens:
+            raise BudgetReached("the budget is used up")
+
+
+class Gated:
+    """Answers each question once its gate is open; a question that was not foreseen at once."""
+
+    def __init__(self) -> None:
+        self.gates = {name: threading.Event() for name in ("1", "2", "3", "4", "5")}
+        self.order: list[str] = []
+
+    def __call__(self, request: dict[str, Any]) -> dict[str, Any]:
+        name = name_of(request)
+        if name not in ("plan", "own"):
+            self.order.append(name)
+            assert self.gates[str(len(self.order))].wait(20 * PATIENCE)
+        return code(name)
+
+    def open(self, *numbers: str) -> None:
+        for number in numbers:
+            self.gates[number].set()
+
+
+def begin_own(client: Client, told: list[Any]) -> threading.Thread:
+    def take_own() -> None:
+        try:
+            told.extend(take(client, "own"))
+        except AgentError as error:
+            told.append(error)
+
+    thread = threading.Thread(target=take_own, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_what_is_asked_ahead_leaves_room_for_the_call_that_waits_for_room() -> None:
+    with ChatServer(gated := Gated()) as server:
+        ledger, told = Purse(), list[Any]()
+        client = client_of(server, ledger, parallel=4, max_tokens=1000)
+        ledger.calls = 3.2
+        ask_ahead(client, "a", "b", "c", "d", "e")
+        until(lambda: len(gated.order) == 3)
+        own = begin_own(client, told)
+        time.sleep(0.3)  # it waits by now
+        gated.open("1", "2")
+        time.sleep(0.5)  # two more could be sent in their place
+        gated.open("3")
+        own.join(20 * PATIENCE)
+        gated.open("4", "5")
+    assert told == ["# own"], "a twentieth of the budget is spent"
+
+
+def test_a_call_that_the_session_s_own_waits_for_to_have_room_can_be_ended() -> None:
+    with ChatServer(gated := Gated()) as server:
+        ledger, told = Purse(), list[Any]()
+        client = client_of(server, ledger, parallel=3, max_tokens=1000)
+        ledger.calls = 2.6
+        ask_ahead(client, "a", "b")
+        until(lambda: len(gated.order) == 2)
+        own = begin_own(client, told)
+        until(lambda: client.cancel("ann"))
+        own.join(20 * PATIENCE)
+        gated.open(*gated.gates)
+    assert told == ["# own"]
+
+
+def test_a_question_that_the_operator_ended_is_not_put_again_after_a_restart(tmp_path: Path) -> None:
+    progress = Progress(tmp_path)
+    with ChatServer(endless := Endless(2)) as server:
+        live = LiveCalls(tmp_path, progress)
+        client = client_of(server, ledger := Ledger(), tmp_path, live, stream=True)
+        cancel_soon(client, tmp_path, 1)
+        threading.Thread(target=lambda: take(client, "first"), daemon=True).start()
+        until(lambda: len(server.requests) == 3)  # plan, the one that was ended, the same once more
+        until(lambda: rows(ledger)[-1][:2] == ("sent", "first"))
+        left = Ledger(list(ledger.rows), dict(ledger.replies))  # the worker is killed
+        llm = {"kind": "openai", "model": "m", "base_url": server.url, "price_in": 1, "price_out": 1, "stream": True}
+        assert take(make_client(llm, left, {}, folder=tmp_path), "first") == ["# first"]
+        endless.done.set()
+        assert [r["temperature"] for r in server.requests if name_of(r) == "first"] == [0.0, 0.7, 0.7]
+        llm |= {"kind": "replay:s1", "replayed": "openai"}
+        replay = make_client(llm, Ledger(), {}, recorded=outcomes_of(left), sleep=lambda s: None)
+        replay.ask("slow", "plan", asked("plan"), CodeReply)
+        assert take(replay, "first") == ["# first"]
+    progress.close()
+
+
+def test_what_is_under_way_when_the_session_is_stopped_is_a_row_with_what_it_may_have_taken(tmp_path: Path) -> None:
+    progress = Progress(tmp_path)
+    with ChatServer(endless := Endless(2)) as server:
+        live = LiveCalls(tmp_path, progress)
+        client = client_of(server, ledger := Ledger(), tmp_path, live, stream=True)
+        threading.Thread(target=lambda: take(client, "first"), daemon=True).start()
+        ask_ahead(client, "second")
+        until(lambda: sum(call.characters > 20 for call in live_calls.read(tmp_path)) == 2)
+        client.leave()
+        client.settle()
+        time.sleep(0.1)
+        told = [(state, step, fault) for state, step, fault in rows(ledger) if state == "failed"]
+        assert [step for _, step, _ in told] == ["first", "second"]
+        assert told[0][2].startswith("stopped: ") and told[1][2].startswith("unused: ")
+        assert all(tokens_in > 100 and tokens_out > 20 for tokens_in, tokens_out, _ in ledger.charged)
+        again = client_of(server, ledger, tmp_path, stream=True)
+        assert take(again, "first") == ["# first"]
+        endless.done.set()
+        llm = {"kind": "replay:s1", "replayed": "openai", "model": "m", "base_url": server.url, "stream": True}
+        replay = make_client(llm, Ledger(), {}, recorded=outcomes_of(ledger), sleep=lambda s: None)
+        replay.ask("slow", "plan", asked("plan"), CodeReply)
+        assert take(replay, "first") == ["# first"]
     progress.close()

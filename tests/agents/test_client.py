@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from rlgpt.agents import slow
-from rlgpt.agents.backends import Failure, Outcome
-from rlgpt.agents.charges import FREE, Charge
+from rlgpt.agents.backends import Failure
 from rlgpt.agents.client import WARM, make_client
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.endpoint import RULES_MODEL
 from rlgpt.agents.errors import ModelUnavailable, NotRecorded, UselessReply
 from rlgpt.agents.parsing import parse
 from rlgpt.agents.waiting import MOST_WAIT
-from tests.agents.asker import ASKED, CODE, Asker, chain, settings
+from tests.agents.asker import ASKED, CODE, Asker, chain, outcomes_of, settings
 from tests.agents.chat_server import (
     ChatServer,
     Reply,
@@ -274,20 +272,6 @@ def test_a_draft_before_the_cut_is_not_taken_for_the_answer() -> None:
     assert asker.ledger.ends[0].startswith("truncated")
 
 
-def outcomes_of(ledger: Ledger) -> Any:
-    def recorded(step: str, request_hash: str | None) -> list[Outcome]:
-        charged = iter(ledger.charged)
-        return [
-            Outcome("", row, Charge(*next(charged, FREE)))
-            if state == "failed"
-            else Outcome(row.reply, row.fault, Charge(row.tokens_in, row.tokens_out, row.cost))
-            for state, call, row in ledger.rows
-            if state in ("answered", "failed") and call.step == step and request_hash in (None, call.request_hash)
-        ]
-
-    return recorded
-
-
 def test_a_replay_gives_the_same_exchanges_without_a_network() -> None:
     asker = Asker("429", rejects("temperature"), "malformed")
     first = asker.ask()
@@ -366,6 +350,49 @@ def test_a_replay_repeats_an_outage_a_broken_stream_and_what_was_learnt() -> Non
     assert ledger.ends == asker.ledger.ends and len(ledger.ends) == 9
     assert ledger.waits == asker.ledger.waits
     assert [c.request_hash for _, c, _ in ledger.rows] == [c.request_hash for _, c, _ in asker.ledger.rows]
+
+
+def test_a_long_wait_that_a_server_asks_for_is_told_at_once_and_in_a_replay_too() -> None:
+    asker = Asker(rate_limited(300.0))
+    first = asker.ask()
+    assert [why.partition("; ")[2] for why in asker.ledger.waits] == ["it asks to be left alone for 300 s", ""]
+    llm = settings(asker.server.url) | {"kind": "replay:s1", "replayed": "openai"}
+    client = make_client(llm, ledger := Ledger(), {}, recorded=outcomes_of(asker.ledger), sleep=lambda s: None)
+    assert client.ask("fast", "write/dig", ASKED, CodeReply) == first
+    assert ledger.waits == asker.ledger.waits
+
+
+class Ended(BaseException):
+    """Where the worker was stopped."""
+
+
+def test_a_replay_tries_as_often_as_the_workers_of_its_session_did_together() -> None:
+    asker = Asker(*[server_error(503)] * 7, patience=0.0)
+    client, ledger = asker.client, asker.ledger
+
+    def stop_at_the_fourth(seconds: float) -> None:
+        if len(ledger.ends) == 4:
+            raise Ended
+
+    with asker.server:
+        first = make_client(settings(asker.server.url), ledger, {}, sleep=stop_at_the_fourth)
+        with pytest.raises(Ended):
+            first.ask("critic", "judge", ASKED, CodeReply)
+        reply = client.ask("critic", "judge", ASKED, CodeReply)
+    llm = settings(asker.server.url) | {"kind": "replay:s1", "replayed": "openai"}
+    replay = make_client(llm, Ledger(), {}, recorded=outcomes_of(ledger), sleep=lambda s: None)
+    assert replay.ask("critic", "judge", ASKED, CodeReply) == reply
+
+
+def test_what_one_model_was_refused_is_not_kept_from_another_that_a_fork_asks() -> None:
+    no_chat = json_reply(404, {"error": {"message": "This is not a chat model. Did you mean to use v1/responses?"}})
+    asker = Asker(no_chat, no_chat)
+    with pytest.raises(ModelUnavailable):
+        asker.ask()
+    with (other := ChatServer(lambda request: json.loads(completion(CODE).body))):
+        client = make_client(settings(other.url, model="another"), asker.ledger, {})
+        assert client.ask("fast", "write/cut", ASKED, CodeReply).note == "n"
+    assert "messages" in other.requests[0]
 
 
 # ---- the whole chain ------------------------------------------------------------------------------

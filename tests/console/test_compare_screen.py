@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from driving import console, screen_text, until
 from moments import moment
 from sample_sessions import whole
 
+from rlgpt.console import app as console_app
 from rlgpt.console.view import compare
 from rlgpt.store import folder
 from rlgpt.store.commands import parse_command
@@ -43,3 +45,14 @@ async def test_a_comparison_of_unreadable_sessions_says_why(home: Path, store: C
         await pilot.press("g", "space", "space", "c")
         await until(pilot, lambda: "file is not a database" in screen_text(app) and "Facts" in screen_text(app))
         assert "reading …" not in screen_text(app)
+
+
+def test_the_console_may_open_as_many_files_as_its_user() -> None:
+    """More than 50 sessions in one comparison did not open where a shell allows 256 files."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+        console_app.allow_many_files()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(console_app.MOST_FILES, before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

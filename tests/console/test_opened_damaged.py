@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from driving import console, screen_text, until
 from sample_sessions import whole
 
 from rlgpt.console.app import ConsoleApp
+from rlgpt.store import reader
+from rlgpt.store.database import connect
 from rlgpt.store.folder import DATABASE
 from tests.store.copies import change
 
@@ -62,3 +68,19 @@ async def test_another_copy_in_its_place_is_told_of(home: Path, store: Callable[
         place.rename(home / "away")
         (home / "copy").rename(place)
         await until(pilot, lambda: "has taken its place" in screen_text(app))
+
+
+async def test_a_session_that_was_locked_is_opened_once_it_is_not(
+    home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "connect", functools.partial(connect, timeout=0.1))
+    place = store()
+    app = ConsoleApp(home, "261121-010000-aa")
+    with contextlib.closing(sqlite3.connect(place / DATABASE, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode=EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(pilot, lambda: "another program has" in screen_text(app).replace("\n", " "))
+            other.close()
+            await until(pilot, lambda: "collect_wood" in screen_text(app))
+            assert "cannot be read" not in screen_text(app).partition("1 Plan")[0]

@@ -33,3 +33,11 @@ def test_a_long_or_hostile_caption_is_cut_and_cleaned() -> None:
 
 def test_bytes_that_are_no_picture_draw_nothing() -> None:
     assert draw(b"\xff\xd8 no picture", 40, 20) == []
+
+
+def test_a_picture_that_breaks_off_in_the_middle_draws_nothing() -> None:
+    out = io.BytesIO()
+    Image.effect_noise((64, 64), 100).save(out, "PNG")
+    whole = out.getvalue()
+    at = whole.index(b"IDAT")
+    assert draw(whole[:at] + b"\0" + whole[at + 1 :], 40, 20) == []  # Pillow's word for it is SyntaxError

@@ -55,3 +55,12 @@ def test_a_world_without_pictures_is_refused_before_a_session_is_made(monkeypatc
     monkeypatch.setattr(registry, "get", lambda name: ChangedWorld())
     with pytest.raises(creation.CannotCreate, match="draws no picture to learn from"):
         creation.create({"task": "take_key", "observation": "pixels"})
+
+
+def test_pictures_too_small_for_the_network_are_refused_before_a_session_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ChangedWorld, "pixel_shape", (16, 40, 3))
+    monkeypatch.setattr(registry, "get", lambda name: ChangedWorld())
+    with pytest.raises(creation.CannotCreate, match="16 x 40 pixels, and a network needs 36 x 36 at least"):
+        creation.create({"task": "take_key", "observation": "pixels"})

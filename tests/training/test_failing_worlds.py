@@ -130,6 +130,19 @@ def test_an_observation_that_is_no_number_never_reaches_a_policy(monkeypatch: py
         observation.read(env, stream, 1.0)
 
 
+def test_a_picture_that_is_not_of_bytes_never_reaches_a_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = registry.get(WORLD)
+    stream = RewardStream((RewardTerm(term="task", weight=1.0),), world)
+    observation = build_observation(world, ["pixels"], stream)
+    env = make_env(world, "open_door", observation)
+    env.reset(1)
+    observation.read(env, stream, 1.0)
+    shares = env.pixels() / np.float32(255)
+    monkeypatch.setattr(CorridorEnv, "pixels", lambda _: shares)
+    with pytest.raises(WorldFailed, match=r"a picture of float32 at step 0 of an episode of open_door; uint8"):
+        observation.read(env, stream, 1.0)
+
+
 MODULES = {
     "raises": (
         "raise ValueError('no licence\\nfor this machine')",

@@ -100,8 +100,8 @@ class CorridorEnv:
         return np.array([x for name in self._features for x in parts[name]], np.float32)
 
     def pixels(self) -> NDArray[np.uint8]:
-        picture = np.zeros((8, LENGTH, 3), np.uint8)
-        picture[:, self._position] = 255
+        picture = np.zeros((5 * LENGTH, 5 * LENGTH, 3), np.uint8)
+        picture[:, 5 * self._position : 5 * self._position + 5] = 255
         return picture
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -158,7 +158,7 @@ class CorridorWorld:
     frame_format = "text"
     frame_module = ""
     restorable = True
-    pixel_shape = (8, LENGTH, 3)
+    pixel_shape = (5 * LENGTH, 5 * LENGTH, 3)
 
     def __init__(self, two_heads: bool = False) -> None:
         self.action_nvec = (3, 2) if two_heads else (3,)

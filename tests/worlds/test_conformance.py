@@ -488,3 +488,52 @@ def world_of(env):
             return env(self, made.task, features or self.default_features)
 
     return Broken()
+
+
+class NumpySteps(CorridorEnv):
+    def reset(self, seed):
+        super().reset(seed)
+        self.steps = np.int64(0)
+
+
+class SharesOfOne(CorridorEnv):
+    def pixels(self):
+        return super().pixels() / np.float32(255)
+
+
+class WithoutFrame(CorridorEnv):
+    def pixels(self):
+        return super().pixels()[1:]
+
+
+@pytest.mark.parametrize(
+    ("env", "why"),
+    [
+        (NumpySteps, "after 1 env steps, a plain int was expected"),
+        (SharesOfOne, "pixels() is float32 (40, 40, 3); uint8 (40, 40, 3) was expected"),
+        (WithoutFrame, "pixels() is uint8 (39, 40, 3); uint8 (40, 40, 3) was expected"),
+    ],
+)
+def test_it_sees_counts_and_pictures_that_no_session_could_use(env, why):
+    assert any(why in finding.why for finding in check(world_of(env)) if not finding.ok)
+
+
+@pytest.mark.parametrize(
+    ("shape", "why"),
+    [
+        ((35, 40, 3), "its pictures have 35 x 40 pixels, and a network needs 36 x 36 at least"),
+        ((40, 40), "pixel_shape is (40, 40); (height, width, 3) was expected"),
+    ],
+)
+def test_it_sees_pictures_that_no_network_can_look_at(shape, why):
+    class Small(CorridorWorld):
+        pixel_shape = shape
+
+    assert [finding.why for finding in check(Small()) if not finding.ok] == [why]
+
+
+def test_it_sees_a_jpeg_frame_that_is_none():
+    class Raw(CorridorWorld):
+        frame_format = "jpeg"
+
+    assert [finding.what for finding in check(Raw()) if not finding.ok] == ["frames are drawn"]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.training.options.rewards import RewardStream
-from rlgpt.training.worlds.bounds import bounds_flaw
+from rlgpt.training.worlds.bounds import bounds_flaw, picture_flaw
 from rlgpt.training.worlds.protocol import Env, Feature, World, WorldFailed
 
 PIXELS = "pixels"
@@ -62,8 +62,8 @@ class Observation:
 
     def read(self, env: Env, stream: RewardStream, left: float) -> NDArray[Any]:
         """A fresh row. `left` in [0, 1]. Raises WorldFailed when the world's part has another shape than was
-        declared, or a number of it is infinite or none: a network that learnt from it would answer nothing else for
-        ever."""
+        declared, a picture is not of uint8, or a number is infinite or none: a network that learnt from it would
+        answer nothing else for ever."""
         row: NDArray[Any] = np.empty(self.size, self.dtype)
         observation: NDArray[Any] = env.pixels() if self.picture else env.observe()
         count = self.world_size
@@ -72,6 +72,11 @@ class Observation:
             raise WorldFailed(
                 f"The world observed {_told(observation)} at step {env.steps} of an episode of {env.task.id}; "
                 f"{expected} was expected."
+            )
+        if self.picture and observation.dtype != np.uint8:  # shares of 1 would all be cut down to black
+            raise WorldFailed(
+                f"The world observed a picture of {observation.dtype} at step {env.steps} of an episode of "
+                f"{env.task.id}; uint8 (0 to 255) was expected."
             )
         row[:count] = observation.reshape(-1) if self.picture else observation
         if not self.picture and not isfinite(row[:count].sum()):
@@ -100,6 +105,8 @@ def build_observation(world: World, names: Sequence[str], stream: RewardStream) 
     if PIXELS in names:
         if world.pixel_shape is None:
             raise ObservationError(f"The world {world.name} has no pixel observation.")
+        if flaw := picture_flaw(world.pixel_shape):
+            raise WorldFailed(f"The world {world.name} cannot be learnt from pixels: {flaw}.")
         return Observation((), own, world.pixel_shape)
     unknown = [name for name in names if name not in world.features]
     if unknown or not names:

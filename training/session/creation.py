@@ -11,6 +11,7 @@ from rlgpt.training.cluster.games import check_place
 from rlgpt.training.session.where import versions
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.world import LOCAL, games_place
+from rlgpt.training.worlds.bounds import picture_flaw
 from rlgpt.training.worlds.optional_parts import check_machine
 from rlgpt.training.worlds.protocol import UnknownTask, World
 
@@ -84,6 +85,8 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
         check_machine(world)
     if settings.observation == "pixels" and world.pixel_shape is None:
         raise CannotCreate(f"the world {world.name} draws no picture to learn from: leave out --observation pixels")
+    if settings.observation == "pixels" and (flaw := picture_flaw(world.pixel_shape)):
+        raise CannotCreate(f"the world {world.name} cannot be learnt from pixels: {flaw}")
     try:
         require_same_questions(settings)
         snapshot = _skills_of_the_replayed(settings) or skills.snapshot(settings.skills, world.name)

@@ -35,6 +35,8 @@ class Lookahead:
         """Before each step of the loop."""
         if isinstance(step, loop.Wait):
             return
+        if isinstance(step, loop.Done):
+            runtime.client.leave()
         if not isinstance(step, loop.Code | loop.Trial | loop.JudgeItem):
             runtime.client.settle()
             self.asked.clear()

@@ -1,4 +1,4 @@
-"""Whether a network can take a feature in: what it divides by, and how many categories it has rows for."""
+"""Whether a network can take in a feature (what it divides by, how many categories it has rows for) or a picture."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ from rlgpt.training.worlds.protocol import Feature
 
 WIDEST = 1e30
 """Of a bound. Beyond it every value is the same to a network; some libraries write the largest float32 for infinity."""
+
+SMALLEST = 36
+"""Side of a picture: three layers of convolutions leave nothing of less."""
+
+
+def picture_flaw(shape: object) -> str:
+    """The sentence on why no network can look at pictures of this `World.pixel_shape`; "" where one can."""
+    if not (isinstance(shape, tuple) and len(shape) == 3 and all(type(side) is int and side > 0 for side in shape)):
+        return f"pixel_shape is {shape!r:.60}; (height, width, 3) was expected"
+    height, width, _ = shape
+    if min(height, width) < SMALLEST:
+        return f"its pictures have {height} x {width} pixels, and a network needs {SMALLEST} x {SMALLEST} at least"
+    return ""
 
 
 def bounds_flaw(feature: Feature) -> str:

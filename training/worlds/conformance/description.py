@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import subprocess
 import sys
 from importlib import import_module
@@ -19,6 +20,8 @@ from rlgpt.training.worlds.protocol import FrameSide, World
 def check_frames(world: World) -> str:
     if not world.frame_module:
         expect(world.frame_format in ("jpeg", "text"), f"frames of the format {world.frame_format} need a frame_module")
+        if world.frame_format == "jpeg":
+            _expect_picture(world)
         return f"{world.frame_format}, drawn by the console"
     spec = find_spec(world.frame_module)
     origin = spec.origin if spec is not None else None
@@ -45,6 +48,21 @@ def check_frames(world: World) -> str:
             expect(side.state(body) == {}, "state() of bytes that are no frame is not {}")
     env.close()
     return f"drawn by {world.frame_module}"
+
+
+def _expect_picture(world: World) -> None:
+    """The bytes of an array, which many simulators give, are no picture file: the console could not draw them."""
+    from PIL import Image
+
+    env = world.make(longest_task(world))
+    env.reset(9)
+    frame = env.frame()
+    env.close()
+    try:
+        with Image.open(io.BytesIO(frame), formats=("JPEG", "PNG")) as image:
+            image.load()
+    except (OSError, ValueError, SyntaxError) as error:
+        raise Broken(f"frame() gives {len(frame)} bytes that are no JPEG picture") from error
 
 
 def check_scripts(world: World) -> str:
