@@ -59,7 +59,9 @@ def fork(
         llm["kind"] = model_kind(str(llm["kind"]))  # a recorded session by its whole id
     method = changes.get("method")
     if isinstance(method, dict) and isinstance(method.get("rl"), dict):
-        children.ask("rl_fields", {"fields": method["rl"]})
+        with Reader(parent) as reader:
+            old = reader.history_at().session["settings"]
+        children.ask("rl_fields", {"fields": method["rl"], "world": old["world"], "task": old["task"]})
     if start:
         children.check_start()
     if start or llm:  # or the session would be made and fail at once

@@ -143,6 +143,7 @@ def test_a_file_for_a_closed_standard_output_is_refused(tmp_path: Path, monkeypa
     [
         (['method.rl={"fly":1}'], "method.rl.fly: Extra inputs are not permitted"),
         (["method.rl.hyperparameters.learning_rate=50"], "method.rl.hyperparameters.learning_rate"),
+        (['method.rl.observation=["fly"]'], "method.rl: The world crafter has no feature 'fly'"),
         (["loop=5", "loop.iterations=2"], "loop was set to a value of its own before"),
     ],
 )

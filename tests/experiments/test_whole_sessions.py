@@ -147,6 +147,10 @@ def test_an_arm_may_set_fields_of_the_rl_configuration_and_a_wrong_one_is_refuse
         ({"prior_kl": -1}, r"method.rl.prior_kl: Input should be greater than or equal to 0 \(got -1\)"),
         ({"recovery": {"parts": 1}}, "method.rl.recovery.parts: Extra inputs are not permitted"),
         ({"fly": 1}, "method.rl.fly: Extra inputs"),
+        ({"observation": ["fly"]}, "method.rl: The world corridor has no feature 'fly'$"),
+        ({"primitives": ["fly"]}, "method.rl: The world corridor has no primitive 'fly'$"),
+        ({"target": "fly"}, "method.rl: The task take_key has no milestone 'fly' to train for"),
+        ({"reward": [{"term": "distance", "argument": "fly", "weight": 1}]}, "measures no distance to 'fly'$"),
     ):
         with pytest.raises(creation.CannotCreate, match=sentence):
             creation.create({"task": "take_key", "world": WORLD, "method": {"rl": fields}})

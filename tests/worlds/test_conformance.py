@@ -532,6 +532,14 @@ def test_it_sees_pictures_that_no_network_can_look_at(shape, why):
     assert [finding.why for finding in check(Small()) if not finding.ok] == [why]
 
 
+def test_it_sees_a_survey_that_is_no_text():
+    class Surveyed(CorridorEnv):
+        def survey(self):
+            return None
+
+    assert any("survey() gave None" in finding.why for finding in check(world_of(Surveyed)) if not finding.ok)
+
+
 def test_it_sees_a_jpeg_frame_that_is_none():
     class Raw(CorridorWorld):
         frame_format = "jpeg"

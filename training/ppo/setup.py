@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +98,18 @@ def build_setup(
     return Setup(
         world, task, config, space, observation, _target(task, config.target), min(config.horizon, task.horizon)
     )
+
+
+def require_known_names(config: RlConfigReply, fields: Collection[str], world: World, task: str) -> None:
+    """Raises ConfigError, ActionSpaceError, ObservationError, RewardError or WorldFailed where a field names
+    what the world does not have. Options are known only once they are accepted."""
+    reward = RewardStream(config.reward, world)
+    if "observation" in fields:
+        build_observation(world, config.observation, reward)
+    if "primitives" in fields:
+        primitive_mask(world, config.primitives)
+    if "target" in fields:
+        _target(world.tasks[task], config.target)
 
 
 def require_affordable(setup: Setup, env_steps: int) -> None:

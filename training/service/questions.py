@@ -169,11 +169,17 @@ def cluster_end(on: str, session: str) -> dict[str, Any]:
     return {"ended": len(seats)}
 
 
-def rl_fields(fields: dict[str, Any]) -> None:
-    """Whether an RL configuration can have these fields. Raises CannotCreate."""
+def rl_fields(fields: dict[str, Any], world: str, task: str) -> None:
+    """Whether an RL configuration can have these fields; their names are checked where the world is installed. Raises
+    CannotCreate."""
     from rlgpt.training.session import creation
+    from rlgpt.training.worlds import registry
 
-    creation.check_rl_fields(fields)
+    try:
+        known = registry.get(world)
+    except registry.UnknownWorld:
+        known = None
+    creation.check_rl_fields(fields, known, task)
 
 
 def models(settings: dict[str, Any]) -> None:

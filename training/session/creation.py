@@ -77,9 +77,9 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
     _check_models(settings, elsewhere)
     if not elsewhere:
         _check_device(settings)
-    check_rl_fields(settings.method.rl)
     world = registry.get(settings.world)
     info = task_info(world, settings.task, settings.world)
+    check_rl_fields(settings.method.rl, world, settings.task)
     check_place(world, games_place())
     if games_place() in ("", LOCAL):
         check_machine(world)
@@ -131,22 +131,28 @@ def _check_device(settings: Settings) -> None:
         raise CannotCreate(str(error), UNAVAILABLE) from error
 
 
-def check_rl_fields(fields: Mapping[str, Any]) -> None:
-    """Raises CannotCreate for fields that no RL configuration can have."""
+def check_rl_fields(fields: Mapping[str, Any], world: World | None, task: str) -> None:
+    """Raises CannotCreate for fields that no RL configuration can have, or that name what the world does not have; None
+    where it cannot be had here."""
     if not fields:
         return
     from rlgpt.agents.contracts import RewardTerm, RlConfigReply
     from rlgpt.agents.errors import UnusableFields
     from rlgpt.agents.operator_fields import with_operators
+    from rlgpt.training.ppo.setup import require_known_names
 
     usual = RlConfigReply(
         target="", observation=["any"], reward=[RewardTerm(term="task", weight=1.0)], primitives=[], options=[],
         horizon=10, env_steps=0,
     )  # fmt: skip
     try:
-        with_operators(usual, fields)
+        config = with_operators(usual, fields)
+        if world is not None:
+            require_known_names(config, fields.keys(), world, task)
     except UnusableFields as error:
         raise CannotCreate(str(error)) from error
+    except ValueError as error:  # ConfigError, ActionSpaceError, RewardError ...
+        raise CannotCreate(f"method.rl: {str(error).rstrip('.')}") from error
 
 
 def _skills_of_the_replayed(settings: Settings) -> bytes | None:

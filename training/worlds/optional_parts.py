@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rlgpt.training.worlds.protocol import Env, NativeAction, Task, World
+from rlgpt.training.worlds.protocol import Env, NativeAction, Task, World, WorldFailed
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -70,8 +70,11 @@ class Surveys(Protocol):
 
 
 def survey_of(env: Env) -> str:
-    """The survey of the present episode; empty where the env has no such part."""
-    return env.survey() if offers(env, Surveys) else ""
+    """The survey of the present episode; empty where the env has no such part. Raises WorldFailed."""
+    survey: object = env.survey() if offers(env, Surveys) else ""
+    if not isinstance(survey, str):
+        raise WorldFailed(f"survey() gave {survey!r:.40} at step {env.steps} of an episode of {env.task.id}, no text.")
+    return survey
 
 
 class CountsObtained(Protocol):

@@ -18,11 +18,13 @@ from rlgpt.training.worlds.optional_parts import (
     ResetsSlowly,
     ShowsMoments,
     StepsSlowly,
+    Surveys,
     TellsEnding,
     describe_view,
     is_slow,
     offers,
     report_to,
+    survey_of,
 )
 from rlgpt.training.worlds.protocol import World, WorldFailed
 from rlgpt.training.worlds.unchanging import public_data
@@ -70,6 +72,9 @@ def _optional_host_parts(world: World) -> list[str]:
         expect(cause == "", f"ending() says {cause!r} killed an agent that has just begun")
         are_numbers = all(isinstance(name, str) and isfinite(value) for name, value in vitals.items())
         expect(are_numbers, f"the vitals of ending() are not numbers by name: {dict(vitals)!r}")
+    if offers(env, Surveys):
+        parts.append("survey")
+        survey_of(env)
     env.close()
     if offers(host, ShowsMoments):
         parts.append("moment")
