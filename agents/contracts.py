@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from rlgpt.store.plan_edits import LONGEST_FIELD, LONGEST_GOAL, MOST_ITEMS
 from rlgpt.store.row_types import JsonObject
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -65,14 +66,14 @@ class SubActionReply(Reply):
     mode: Mode
     """code: the fast agent writes it. rl: PPO learns it. option: the fast agent writes it, the plan never runs it, and
     PPO learns when to call it. A guard is always code."""
-    goal: str = Field(max_length=800)
+    goal: str = Field(max_length=LONGEST_GOAL)
     """What it shall bring about, for the agent that writes the code."""
-    reason: str = Field(max_length=600)
+    reason: str = Field(max_length=LONGEST_FIELD)
     """Why it is needed and why this mode."""
-    trigger: str = Field(default="", max_length=600)
+    trigger: str = Field(default="", max_length=LONGEST_FIELD)
     """Empty for a step of the sequence. A guard has a Python expression over `start` and `view`: whenever it holds, the
     guard runs before the steps and interrupts them. An option has one too: its code is tried from where it holds."""
-    done_when: str = Field(max_length=600)
+    done_when: str = Field(max_length=LONGEST_FIELD)
     """One Python expression over `start` and `view`: the step need not run, or the guard may stop."""
     max_steps: int = Field(ge=1, le=2000)
     """Env steps that one try may take."""
@@ -83,7 +84,7 @@ class PlanReply(Reply):
 
     executor: Executor
     """sequence: code alone, one step after the other. policy: PPO chooses between primitives and coded actions."""
-    sub_actions: list[SubActionReply] = Field(min_length=1, max_length=24)
+    sub_actions: list[SubActionReply] = Field(min_length=1, max_length=MOST_ITEMS)
     """In the order of need; guards in the order in which they may interrupt each other."""
     rationale: str
     """Why this plan, or what was changed and why, in two or three sentences."""

@@ -118,7 +118,7 @@ def _to_repair(attempts: Sequence[Attempt]) -> tuple[Attempt | None, Attempt | N
 
 def _offered(skill: JsonObject) -> memory.Plain:
     told = {k: skill[k] for k in ("goal", "done_when", "measured") if k in skill}
-    return {"call": signature(str(skill["source"])), **told}
+    return {"call": signature(str(skill["source"]), str(skill.get("name"))), **told}
 
 
 def _lost_trials(attempt: Attempt | None, item: Item) -> list[str]:

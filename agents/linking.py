@@ -19,6 +19,9 @@ _BOUND = re.compile(r"\bdef\s+(\w+)|(?<![\w.])(\w+)\s*(?::[^=\n]{1,80})?=(?!=)|\
 _CALL = re.compile(r"(?<![\w.])(\w+)\s*\(")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _COMMENT = re.compile(r"#.*")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+"""As Python has it; `splitlines` also ends lines at what may stand in a comment, such as U+2028."""
+_LONG_TEXT = re.compile("\"{3}|'{3}")
 _MOST = 16_384
 """Characters of a source; the action host takes no longer one."""
 _CLASH = (
@@ -56,24 +59,29 @@ def link(source: str, others: Sequence[str], taken: Collection[str] = ()) -> Lin
     return Linked("\n\n\n".join([FRONT, *front.values(), source.lstrip("\n")]), "")
 
 
-def signature(source: str) -> str:
-    """How the action of a source is called, such as `get_wood(view, count)`."""
-    found = re.findall(r"^def\s+(\w+\([^)]*\))", source, re.M)
-    return str(found[-1]) if found else ""
+def signature(source: str, name: str = "") -> str:
+    """How the action `name` of a source is called, such as `get_wood(view, count)`: what it needs, or `available`, may
+    be written after it. The last function where none has that name."""
+    found: list[tuple[str, str]] = re.findall(r"^def\s+(\w+)\s*(\([^)]*\))", source, re.M)
+    named = [function for function in found if function[0] == name] or found
+    return "".join(named[-1]) if named else ""
 
 
 def _blocks(source: str) -> dict[str, str]:
     """Functions and constants at the top level, by name, in their order."""
     found: dict[str, list[str]] = {}
     current: list[str] = []
-    for line in source.splitlines():
-        if line and not line.startswith(_INSIDE):
+    open_text = ""
+    for line in _LINE_END.split(source):
+        if line and not open_text and not line.startswith(_INSIDE):
             begun = _BLOCK.match(line)
             name = next((part for part in begun.groups() if part), "") if begun else ""
             current = []
             if name and name not in _OWN:
                 current = found[name] = []
         current.append(line)
+        for marks in _LONG_TEXT.findall(line if open_text else _COMMENT.sub("", line)):
+            open_text = "" if marks == open_text else open_text or marks
     return {name: "\n".join(lines).rstrip() for name, lines in found.items()}
 
 

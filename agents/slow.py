@@ -80,13 +80,14 @@ def next_plan(
 
 def _kept(previous: PlanState, failed: Sequence[str], error: str) -> PlanReply:
     """The previous plan again, its failed sub-actions left to RL: what stands when the model says nothing of use."""
-    return PlanReply(
-        executor="policy" if failed else previous.executor,  # type: ignore[arg-type]
+    # Not checked as an answer is: an operator's texts may be longer, and a plan may have more sub-actions, or none.
+    return PlanReply.model_construct(
+        executor="policy" if failed else previous.executor,
         rationale=f"the previous plan is kept: {error}",
         sub_actions=[
-            SubActionReply(
+            SubActionReply.model_construct(
                 name=item.name,
-                mode="rl" if item.name in failed and not item.trigger else item.mode,  # type: ignore[arg-type]
+                mode="rl" if item.name in failed and not item.trigger else item.mode,
                 goal=item.goal,
                 reason=item.reason,
                 trigger=item.trigger,

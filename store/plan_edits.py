@@ -17,13 +17,18 @@ from rlgpt.store.history import Item, PlanState
 from rlgpt.store.row_types import JsonObject
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\Z")
-LONGEST_FIELD = 2000
-"""Characters of a goal, reason or predicate."""
+LONGEST_GOAL = 800
+"""Characters. This and the next two hold for models (agents/contracts.py) and operators alike: what one of them wrote
+must fit into the plan that the other answers with, which keeps it."""
+LONGEST_FIELD = 600
+"""Characters of a reason or predicate."""
+MOST_ITEMS = 24
 MOST_STEPS = 2000
 
 Mode = Literal["code", "rl", "option"]
 Executor = Literal["sequence", "policy"]
 Text = Annotated[str, Field(max_length=LONGEST_FIELD)]
+Goal = Annotated[str, Field(max_length=LONGEST_GOAL)]
 Name = Annotated[str, Field(max_length=80)]
 """Of an existing sub-action. A new name is checked when it is applied (`NAME`)."""
 
@@ -40,7 +45,7 @@ class _Fields(_Edit):
     """What can be said of a sub-action; what is left out stays as it is."""
 
     mode: Mode | None = None
-    goal: Text | None = None
+    goal: Goal | None = None
     reason: Text | None = None
     done_when: Text | None = None
     trigger: Text | None = None
@@ -153,6 +158,8 @@ def apply_edits(base: PlanState, edits: Sequence[PlanEdit]) -> tuple[str, list[I
 
 def _add(items: list[Item], edit: AddItem) -> list[Item]:
     name = _new_name(items, edit.name)
+    if len(items) >= MOST_ITEMS:
+        raise BadEdit(f"the plan has {len(items)} sub-actions already, and {MOST_ITEMS} are the most")
     missing = [field for field in ("mode", "goal", "done_when") if not getattr(edit, field)]
     if missing:
         raise BadEdit(f"a new sub-action needs {', '.join(missing)}")

@@ -107,6 +107,23 @@ def test_a_signature_is_that_of_the_last_function() -> None:
     assert signature(WOOD) == "get_wood(view)" and signature("") == "" and signature("x = 3") == ""
 
 
+def test_a_signature_is_that_of_the_action_whatever_is_written_behind_it() -> None:
+    for behind in ("def available(view):\n    return True\n", "def around(view, far):\n    return view\n"):
+        source = f"def get_wood(view):\n    view = yield 'do'\n\n\n{behind}"
+        assert signature(source, "get_wood") == "get_wood(view)"
+        assert fast._offered({"name": "get_wood", "source": source})["call"] == "get_wood(view)"
+
+
+@pytest.mark.parametrize(
+    "text", ['"""Chop.\n\nUntil three.\n    """', '# it is """\n    x = 3', "# chop it\u2028once more"]
+)
+def test_a_function_is_put_in_front_whole(text: str) -> None:
+    chop = f"def chop(view):\n    {text}\n    view = yield 'do'\n    return view"
+    rest = "def rest(view):\n    yield 'noop'\n"
+    source, _ = link("def play(view):\n    yield from chop(view)\n", [f"{chop}\n\n\n{rest}"])
+    assert chop in source and names(source) == ["chop", "play"]
+
+
 @pytest.mark.parametrize("marks", ["{}", "```python\n{}```", "\ufeff\n```\n{}\n```\n", "~~~ py\r\n{}~~~  ", "\ufeff{}"])
 def test_code_is_taken_out_of_the_fence_around_it(marks: str) -> None:
     code = "def dig(view):\n    yield 'noop'\n"

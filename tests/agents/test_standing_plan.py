@@ -90,6 +90,17 @@ def test_where_the_model_says_nothing_of_use_the_plan_before_is_kept_and_what_fa
     assert "the previous plan is kept: nothing of use" in plan.rationale
 
 
+def test_a_plan_is_kept_that_no_model_could_answer_with() -> None:
+    """An operator's goal may be longer, pins may make it more sub-actions, and the last refinement may leave none."""
+    useless = UselessReply("nothing of use")
+    long = standing(Told().iteration().plan(dig="code", goals={"dig": "x" * 801}), useless)
+    assert [len(item.goal) for item in long.items] == [801]
+    names = [f"dig_{number}" for number in range(25)]
+    many = standing(Told().iteration().plan(**dict.fromkeys(names, "code")), useless)
+    assert [item.name for item in many.items] == names
+    assert not standing(Told().iteration().plan(), useless).items
+
+
 def test_an_option_that_failed_does_not_become_a_guard_where_the_model_says_nothing_of_use() -> None:
     told = Told().iteration().plan(dig="code", dash="option", triggers={"dash": "view.late"})
     plan = standing(told, UselessReply("nothing of use"), "dash")

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from rlgpt.store.history import Item, PlanState
-from rlgpt.store.plan_edits import BadEdit, parse_edit
+from rlgpt.store.plan_edits import MOST_ITEMS, BadEdit, parse_edit
 from rlgpt.store.plan_edits import apply_edits as apply_parsed
 
 
@@ -62,3 +62,18 @@ def test_a_bad_edit_is_refused_with_a_sentence(edits, sentence):
             apply_edits(plan(), edits)
     else:
         assert apply_edits(plan(), edits)[1][0].author == "operator"
+
+
+@pytest.mark.parametrize(("field", "most"), [("goal", 800), ("reason", 600), ("done_when", 600), ("trigger", 600)])
+def test_an_operator_writes_no_more_than_a_model_can_repeat(field: str, most: int):
+    parse_edit({"op": "set", "name": "wood", field: "x" * most})
+    with pytest.raises(BadEdit, match=f"{field} is wrong: string should have at most {most} characters"):
+        parse_edit({"op": "set", "name": "wood", field: "x" * (most + 1)})
+
+
+def test_an_operator_adds_no_more_sub_actions_than_a_model_can_repeat():
+    add = {"op": "add", "mode": "rl", "goal": "g", "done_when": "True"}
+    adds = [add | {"name": f"x{number}"} for number in range(MOST_ITEMS - 1)]
+    assert len(apply_edits(plan(), adds[:-1])[1]) == MOST_ITEMS
+    with pytest.raises(BadEdit, match="24 sub-actions already"):
+        apply_edits(plan(), adds)

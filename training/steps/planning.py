@@ -32,7 +32,8 @@ def plan_tasks(runtime: SessionRuntime, step: loop.PlanTasks) -> None:
     except UselessReply as error:
         left = before[-1].sub_tasks[len(over) :] if before else []
         reason = f"{'the previous task plan is kept' if before else 'the task alone'}: {error}"
-    worked_on = {s["task"] for s in over}
+    # The session's own task comes last, wherever the model put it: it would be worked on twice.
+    worked_on = {s["task"] for s in over} | {s["task"] for s in left[:-1] if s["task"] == runtime.session_task}
     ordered = [*over, *(s for s in left if s["task"] not in worked_on)]
     if not ordered or ordered[-1]["task"] != runtime.session_task:
         goal = runtime.world.tasks[runtime.session_task].prompt
