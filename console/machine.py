@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rlgpt.store.errors import BadPlace
 from rlgpt.store.home import home
 from rlgpt.store.lease import Lease
 
@@ -75,6 +76,9 @@ def sizes(folder: Path) -> dict[str, float]:
 
 
 def training_slots() -> int:
-    """How many sessions hold a training slot of this store."""
-    slots = home() / "slots"
-    return sum(Lease.held(slots, lock.name) for lock in slots.glob("slot-*.lock")) if slots.is_dir() else 0
+    """How many sessions hold a training slot of this store, of those that this user may look at."""
+    slots, taken = home() / "slots", 0
+    for lock in slots.glob("slot-*.lock") if slots.is_dir() else ():
+        with contextlib.suppress(BadPlace):  # of root, after `sudo rlgpt run`: no reason to list nothing
+            taken += Lease.held(slots, lock.name)
+    return taken

@@ -192,8 +192,9 @@ def _living(summary: Summary, session: SessionFolder) -> Summary:
     the list."""
     try:
         worker = owner(session.path)
-    except OSError as error:
-        fault = summary.fault or f"session {session.id} cannot be read: {error.filename}: {error.strerror}"
+    except (BadPlace, OSError) as error:
+        why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        fault = summary.fault or f"session {session.id} cannot be read: {why}"
         return dataclasses.replace(summary, fault=fault)
     return dataclasses.replace(
         summary,

@@ -74,7 +74,8 @@ def fork(
             "it can be looked at and replayed, not forked"
         )
     ended = (run for run in history.runs.values() if run.state in ("finished", "stopped"))
-    lost = [run.checkpoint for run in ended if run.checkpoint and run.checkpoint.artifact not in artifacts_kept]
+    policies = [run.checkpoint for run in ended if run.checkpoint]
+    lost = [checkpoint for checkpoint in policies if checkpoint.artifact not in artifacts_kept]
     if lost:
         raise BadFork(
             f"session {parent.id} lacks the checkpoint of a policy, as a bundle of evidence does: "
@@ -105,8 +106,13 @@ def fork(
             mark = Forked(parent.id, cut, sorted(changes or {}))
             schema.insert(base, encode(forked_event(base, staged.id, mark)))
             base.commit()
+        needed = {skills, *(checkpoint.artifact for checkpoint in policies)}
         for artifact in artifacts_kept:
-            link_file(parent.artifacts / artifact, staged.staging / "artifacts" / artifact)
+            try:
+                link_file(parent.artifacts / artifact, staged.staging / "artifacts" / artifact)
+            except FileNotFoundError as error:  # most likely a rollout checkpoint, superseded meanwhile
+                if artifact in needed:
+                    raise BadFork(f"session {parent.id} lost the file {artifact} while it was forked") from error
         if skills and skills not in artifacts_kept:
             artifacts.put(staged.staging / "artifacts", no_skills)
         return staged.publish()

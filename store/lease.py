@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from rlgpt.store.errors import LeaseTaken, NoSession
+from rlgpt.store.errors import BadPlace, LeaseTaken, NoSession
 from rlgpt.store.home import home
 from rlgpt.store.limits import SLOTS, limits
 
@@ -50,12 +50,14 @@ class Lease:
     def acquire(
         cls, folder: Path, name: str = WORKER, patience: float = PATIENCE, holder: Owner | None = None
     ) -> Lease:
-        """Raises LeaseTaken if another process still has it after `patience` seconds. `holder`: for whom this process
-        has it, where that is another one."""
+        """Raises LeaseTaken if another process still has it after `patience` seconds, BadPlace where it is another
+        user's. `holder`: for whom this process has it, where that is another one."""
         try:
             descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError as error:  # deleted, or moved away, since it was listed
             raise NoSession(f"session {folder.name} is no longer there") from error
+        except PermissionError as error:
+            raise _not_ours(folder / name, error) from error
         until = time.monotonic() + patience
         while not _try(descriptor, fcntl.LOCK_EX):
             if _try(descriptor, fcntl.LOCK_SH):  # nobody has it: somebody asks just now, and on a busy machine for long
@@ -119,11 +121,13 @@ os.register_at_fork(after_in_child=_drop_in_child)
 
 
 def owner(folder: Path, name: str = WORKER) -> Owner | None:
-    """The living owner of the lock, None when it is free."""
+    """The living owner of the lock, None when it is free. Raises BadPlace where it is another user's."""
     try:
         descriptor = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
+    except PermissionError as error:
+        raise _not_ours(folder / name, error) from error
     try:
         if _try(descriptor, fcntl.LOCK_SH):
             return None
@@ -134,6 +138,12 @@ def owner(folder: Path, name: str = WORKER) -> Owner | None:
             return Owner(0, socket.gethostname(), time.time())
     finally:
         os.close(descriptor)
+
+
+def _not_ours(lock: Path, error: OSError) -> BadPlace:
+    """A lock of another user (of root, after `sudo rlgpt run`), as an error of the store: who goes through many
+    sessions leaves this one out and goes on."""
+    return BadPlace(f"{lock}: {error.strerror}")
 
 
 def _try(descriptor: int, how: int) -> bool:
@@ -162,12 +172,21 @@ def training_slot(
 
 
 def _free_slot(folder: Path) -> Lease | None:
-    """How many slots there are is the session's setting `limits.host_slots`."""
+    """How many slots there are is the session's setting `limits.host_slots`. Raises BadPlace where all of them are
+    another user's."""
     slots = home() / "slots"
     slots.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for number in range(int(limits(folder).get("host_slots", SLOTS))):
-        with contextlib.suppress(LeaseTaken):
+    barred: list[BadPlace] = []
+    most = int(limits(folder).get("host_slots", SLOTS))
+    for number in range(most):
+        try:
             return Lease.acquire(slots, f"slot-{number}.lock", patience=0.0)
+        except LeaseTaken:
+            continue
+        except BadPlace as error:  # of root, after `sudo rlgpt run`: another slot may do
+            barred.append(error)
+    if barred and len(barred) == most:  # no wait would help
+        raise barred[0]
     return None
 
 

@@ -80,8 +80,9 @@ class FolderStore:
         ]
 
     def describe(self, session: SessionFolder) -> None:
-        if tags := catalog.tags(session):
-            catalog.set_tags(SessionFolder(self._root / session.id), tags)
+        tags, copy = catalog.tags(session), SessionFolder(self._root / session.id)
+        if tags != catalog.tags(copy):  # also where the last one was taken away
+            catalog.set_tags(copy, tags)
 
     def close(self) -> None:
         pass

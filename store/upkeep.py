@@ -78,6 +78,7 @@ def check(place: Place) -> list[str]:
     folder = SessionFolder(path_of(place))
     try:
         with contextlib.closing(_open(folder, "ro")) as base:
+            base.execute("BEGIN")  # one moment of a session that is being written
             problems = faults(base, folder.database)
             newest = base.execute("SELECT artifact FROM checkpoint WHERE kind = 'boundary'").fetchall()
     except Damaged as error:  # of the schema: the sentence names the session
@@ -89,7 +90,8 @@ def check(place: Place) -> list[str]:
         try:
             artifacts.get(folder.artifacts, name)
         except StoreError as error:
-            problems.append(str(error))
+            if (folder.artifacts / name).exists():  # else a rollout checkpoint, superseded meanwhile
+                problems.append(str(error))
     problems += [
         f"the checkpoint {name} is missing: a fork from it is not possible" for (name,) in newest if name not in names
     ]
@@ -143,6 +145,8 @@ def backup(place: Place, target: Path) -> Path:
                     copy = partial / "artifacts" / path.name
                     shutil.copy2(path, copy)
                     copy.chmod(0o600)
+        if tags := catalog.tags(folder):
+            catalog.set_tags(SessionFolder(partial), tags)
         partial.rename(final)
         sync(target)
     except OSError as error:

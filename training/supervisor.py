@@ -23,7 +23,7 @@ from types import FrameType
 from typing import IO
 
 from rlgpt.store.epilogue import append_event, append_stop, ended_at, progress_mark, undecided
-from rlgpt.store.errors import StoreError
+from rlgpt.store.errors import BadPlace, StoreError
 from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
 from rlgpt.store.lease import SLOT_DESCRIPTOR, Lease, LeaseTaken, training_slot
 from rlgpt.store.limits import environment
@@ -66,7 +66,7 @@ def supervise(folder: Path) -> int:
     """Run the session of `folder` to its end; returns the exit code of this process."""
     try:
         lease = Lease.acquire(folder)
-    except LeaseTaken as error:
+    except (LeaseTaken, BadPlace) as error:
         print(error, file=sys.stderr)
         return TAKEN
     with lease:
@@ -81,6 +81,9 @@ def supervise(folder: Path) -> int:
             except _Left as left:
                 _end(folder, f"stopped by {left}")
                 code = 0
+            except BadPlace as error:  # all slots of this machine are another user's
+                _say(folder, Ended("failed", str(error)))
+                code = 1
         if keeper.fenced:
             set_aside(folder, keeper)
         return code

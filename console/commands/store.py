@@ -138,15 +138,16 @@ def delete(
     json: Json = False,
 ) -> None:
     """Remove a session for good."""
-    ident = shared.chosen(where, session) if where else find(session).id
+    folder = None if where else find(session)
+    ident = folder.id if folder else shared.chosen(where, session)
     if not yes and not sys.stdin.isatty():
         raise Failure(f"deleting {ident} cannot be undone: say --yes.", Exit.USAGE)
     if not yes and not typer.confirm(f"Delete session {ident} for good?"):
         raise Failure(f"session {ident} is kept.", Exit.REFUSED)
-    if where:
-        shared.delete(where, ident)
+    if folder:
+        upkeep.delete(folder)  # what was asked about: `last` may mean another one by now
     else:
-        upkeep.delete(find(session))
+        shared.delete(where, ident)
     if json:
         output.document({"deleted": ident})
     else:

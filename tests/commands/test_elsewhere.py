@@ -41,6 +41,13 @@ def test_a_session_goes_to_another_home_and_comes_back(rlgpt: Rlgpt, finished: S
     assert rlgpt("show", finished.id).code == 0
 
 
+def test_a_push_takes_away_the_tags_that_were_taken_away(rlgpt: Rlgpt, finished: SessionFolder, other: Path) -> None:
+    for tags in (["good"], ["good", "old"], []):
+        catalog.set_tags(finished, tags)
+        assert rlgpt("store", "push", "--to", other).code == 0
+        assert catalog.tags(there(other, finished)) == tuple(tags)
+
+
 def test_a_pull_without_an_id_takes_all(rlgpt: Rlgpt, finished: SessionFolder, other: Path) -> None:
     second = make("second")
     assert rlgpt("store", "move", finished.id, "--to", other).code == 0

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -224,3 +226,36 @@ def test_a_run_that_was_cut_off_does_not_run_in_a_session_that_ended(rlgpt: Cli)
         assert "PPO run 1 running" in rlgpt("show", "cut").out
         writer.event(events.Ended("stopped", "stopped by the operator"))
     assert "PPO run 1 cut off" in rlgpt("show", "cut").out
+
+
+def test_what_is_deleted_is_what_was_asked_about(
+    rlgpt: Cli, finished: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[SessionFolder] = []
+
+    def confirm(question: str) -> bool:
+        assert finished.id in question
+        made.append(make("newer"))  # in another terminal; it is `last` from now on
+        return True
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.confirm", confirm)
+    answer = rlgpt("store", "delete", "last")
+    assert answer.code == 0 and f"session {finished.id} is deleted" in answer.out
+    assert made[0].path.exists() and not finished.path.exists()
+
+
+def test_a_session_of_another_user_keeps_no_other_from_its_turn(
+    rlgpt: Cli, finished: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, real = make("of root"), os.open
+
+    def opened(path: Any, *args: Any, **more: Any) -> int:
+        if str(path) == str(other.path / "worker.lock"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *args, **more)
+
+    monkeypatch.setattr("rlgpt.store.lease.os.open", opened)
+    pruned = rlgpt("store", "prune", "--json")
+    assert pruned.code == 5 and [one["id"] for one in pruned.document["sessions"]] == [finished.id]
+    assert "Permission denied" in pruned.document["refused"][0]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rlgpt.store import events
+from rlgpt.store import fork as forking
 from rlgpt.store import tables as t
 from rlgpt.store.bundle import import_bundle
 from rlgpt.store.commands import parse_command
@@ -217,3 +218,22 @@ def test_a_session_of_any_schema_can_be_forked_and_its_parent_stays_as_it_is(kep
         cut = new.history_at().session["parent_seq"]
         copied = [(t, r["seq"]) for t, r in new.changes_since(1) if r["seq"] <= cut]
         assert copied == [(t, r["seq"]) for t, r in old.changes_since(1) if r["seq"] <= cut] and len(copied) > 100
+
+
+def test_a_rollout_checkpoint_may_be_superseded_during_a_fork(
+    parent: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Reader(parent) as reader:
+        early, late = (row["artifact"] for row in reader.rows("checkpoint"))
+
+    def superseded(old: Path, new: Path) -> None:
+        old.unlink()
+        link(old, new)
+
+    link = forking.link_file
+    monkeypatch.setattr(forking, "link_file", lambda old, new: (superseded if old.name == early else link)(old, new))
+    child = fork(parent)
+    assert check(child) == [] and not (child.artifacts / early).exists() and (child.artifacts / late).exists()
+    monkeypatch.setattr(forking, "link_file", superseded)
+    with pytest.raises(BadFork, match="while it was forked"):
+        fork(parent)

@@ -8,11 +8,17 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rlgpt.store.errors import NoSession
+from rlgpt.console.machine import training_slots
+from rlgpt.store.catalog import summaries
+from rlgpt.store.errors import BadPlace, NoSession
 from rlgpt.store.folder import SessionFolder
+from rlgpt.store.home import home
 from rlgpt.store.lease import SLOT_DESCRIPTOR, Lease, LeaseTaken, TrainingSlot, owner, training_slot
 
 
@@ -151,3 +157,44 @@ class Full(Exception):
 
 def _full() -> None:
     raise Full
+
+
+@pytest.fixture
+def bar(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make files another user's, also for root, whom no mode keeps out."""
+
+    def of_root(*names: str) -> None:
+        real = os.open
+
+        def opened(path: Any, *args: Any, **more: Any) -> int:
+            if Path(path).name in names:
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path, *args, **more)
+
+        monkeypatch.setattr("rlgpt.store.lease.os.open", opened)
+
+    return of_root
+
+
+def test_a_slot_of_another_user_is_passed_over(session: SessionFolder, bar: Callable[..., None]) -> None:
+    (home() / "slots").mkdir(parents=True)
+    (home() / "slots" / "slot-0.lock").touch()
+    bar("slot-0.lock")
+    with training_slot(session.path, lambda: pytest.fail("it waits")):
+        assert training_slots() == 1
+
+
+def test_where_all_slots_are_of_another_user_nobody_waits(session: SessionFolder, bar: Callable[..., None]) -> None:
+    bar("slot-0.lock", "slot-1.lock")
+    slot = training_slot(session.path, lambda: pytest.fail("it waits"))
+    with pytest.raises(BadPlace, match=r"slot-0\.lock: Permission denied"), slot:
+        pass
+
+
+def test_a_lock_of_another_user_is_an_error_of_the_store(session: SessionFolder, bar: Callable[..., None]) -> None:
+    bar("worker.lock")
+    with pytest.raises(BadPlace, match="Permission denied"):
+        owner(session.path)
+    with pytest.raises(BadPlace, match="Permission denied"):
+        Lease.acquire(session.path)
+    assert "Permission denied" in summaries()[0].fault

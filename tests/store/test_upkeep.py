@@ -7,10 +7,11 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rlgpt.store import catalog, events, spending, upkeep
+from rlgpt.store import artifacts, catalog, events, query, spending, upkeep
 from rlgpt.store import tables as t
 from rlgpt.store.catalog import find
 from rlgpt.store.errors import AlreadyThere, BadPlace, LeaseTaken, StoreError
@@ -58,6 +59,39 @@ def test_a_sound_session_has_no_faults_also_while_it_is_written(trained: Session
     with Writer(trained) as writer:
         writer.event(events.Resumed(from_seq=1, cause="test"))
         assert upkeep.check(trained) == []
+
+
+def test_what_changes_while_a_session_is_checked_is_no_damage(
+    trained: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Writer(trained) as writer:
+        rows, get = query.Selection.rows, artifacts.get
+        left = [True]
+
+        def plan(selection: query.Selection, *args: Any) -> list[dict[str, Any]]:
+            """A plan and its sub-actions are written when the plans were read, and the sub-actions were not."""
+            found = rows(selection, *args)
+            if selection.table == "plan" and left.pop():
+                left.append(False)
+                with writer.transaction() as tx:
+                    tx.add(t.Plan(sub_task=0, iteration=0, revision=1, author="slow", executor="sequence"))
+                    tx.add(
+                        t.SubAction(
+                            revision=1, position=0, name="wood", mode="code", goal="", reason="", done_when="True",
+                            max_steps=9, author="slow",
+                        )
+                    )  # fmt: skip
+            return found
+
+        def superseded(folder: Path, name: str) -> bytes:
+            if artifacts.digest(bytes([1]) * 20_000) == name:
+                writer.discard(name)
+            return get(folder, name)
+
+        monkeypatch.setattr(query.Selection, "rows", plan)
+        monkeypatch.setattr(artifacts, "get", superseded)
+        assert upkeep.check(trained) == []
+        assert left == [False]
 
 
 def test_check_names_every_damage(trained: SessionFolder) -> None:
@@ -122,10 +156,11 @@ def test_a_running_session_is_neither_pruned_nor_deleted(trained: SessionFolder)
 
 
 def test_a_backup_of_a_running_session_is_sound_and_equal(trained: SessionFolder, tmp_path: Path) -> None:
+    catalog.set_tags(trained, ["paper"])
     with Writer(trained) as writer:
         writer.event(events.Resumed(from_seq=1, cause="test"))
         copy = upkeep.backup(trained, tmp_path / "backup")
-    assert upkeep.check(SessionFolder(copy)) == []
+    assert upkeep.check(SessionFolder(copy)) == [] and catalog.tags(SessionFolder(copy)) == ("paper",)
     with Reader(copy) as there, Reader(trained) as here:
         assert there.changes_since(0, None) == here.changes_since(0, None)
     with pytest.raises(AlreadyThere, match="is already there"):
