@@ -106,3 +106,22 @@ def test_cuda_is_taken_for_pixels_where_it_is_and_refused_where_it_is_not(monkey
     monkeypatch.setattr("torch.cuda.get_device_name", lambda index: "a GPU")
     assert choose_device("auto", True) == ("cuda", "A policy on pixels: its convolutions are faster on a GPU.")
     assert choose_device("auto", False).name == "cpu"
+
+
+@pytest.mark.parametrize(
+    "mask", [np.ones(2, np.bool_), np.ones(4, np.bool_), np.ones(3, np.int8), None, [True, True, True]]
+)
+def test_a_mask_that_is_none_is_the_fault_of_the_world(mask: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = ChangedEnv.action_masks
+    monkeypatch.setattr(ChangedEnv, "action_masks", lambda env: mask if env.steps >= 5 else whole(env))
+    world = ChangedWorld()
+    sentence = r"action_masks\(\) gave .* at step 5 of an episode of take_coin; an array of bool of the shape \(3,\)"
+    with pytest.raises(WorldFailed, match=sentence):
+        train(world, "take_coin", configuration(), [], host_of(world), seed=1, device="cpu")
+
+
+def test_commands_that_cannot_be_recorded_are_refused_before_any_env_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ChangedWorld, "native_action", lambda world, action: (int(action[0]) + 40_000,))
+    world = ChangedWorld()
+    with pytest.raises(WorldFailed, match=r"native_action\(\) gives \(40000,\); a tuple of 1 plain ints"):
+        train(world, "take_coin", configuration(), [], host_of(world), seed=1, device="cpu")

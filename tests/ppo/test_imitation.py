@@ -94,3 +94,13 @@ def test_decisions_of_a_changed_source_are_forgotten() -> None:
 
 def test_none_is_none() -> None:
     assert make_imitation("none", 1.0, np.random.default_rng(0)) is None
+
+
+@pytest.mark.parametrize("number", [3_999.0, 70_000.0])
+def test_numbers_that_half_precision_has_not_are_kept_as_they_are(number: float) -> None:
+    trajectory = Trajectory()
+    for each in (number, 0.3):
+        trajectory.add(np.array([each, 1.0], np.float32), np.ones(2, np.bool_), (0,), 1.0, 1.0)
+    for kept in (trajectory, Trajectory.load(trajectory.save())):
+        assert kept.observations[0][0] == number
+        assert [row.dtype for row in kept.observations] == [np.float32, np.float16]

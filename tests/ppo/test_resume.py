@@ -220,3 +220,29 @@ def test_a_signal_is_heard_between_the_minibatches_of_a_long_update(monkeypatch:
     result = _train(config, log)
     assert result.state == "stopped" and result.updates == 1
     assert log.polls == 3
+
+
+class Roomy(ChangedWorld):
+    max_envs = 4
+
+
+@pytest.mark.parametrize(("room", "lanes"), [(2, 2), (4, 4), (9, 4)])
+def test_a_machine_with_room_for_another_number_of_envs_goes_on(room: int, lanes: int) -> None:
+    config, log, world = configuration(env_steps=512, hyper={"n_envs": 8, "n_steps": 16}), Log(), Roomy()
+    train(world, "take_coin", config, [], host_of(world), seed=11, device="cpu", observer=log)
+    world.max_envs = room
+    blob = log.checkpoints[0]
+    again = train(world, "take_coin", config, [], host_of(world), seed=11, device="cpu", resume=blob)
+    fields = unpack(again.checkpoint).fields
+    assert again.state == "finished" and len(fields["lanes"]) == lanes
+    assert (again.checkpoint == log.checkpoints[-1]) == (room >= 4)
+
+
+def test_a_world_that_can_be_restored_only_since_then_resumes_with_new_episodes() -> None:
+    config, log, world = configuration(env_steps=512), Log(), ChangedWorld()
+    world.restorable = False
+    train(world, "take_coin", config, [], host_of(world), seed=11, device="cpu", observer=log)
+    world.restorable = True
+    blob = log.checkpoints[0]
+    again = train(world, "take_coin", config, [], host_of(world), seed=11, device="cpu", resume=blob)
+    assert again.state == "finished" and again.env_steps >= 512

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from rlgpt.training.options.rewards import RewardStream
 from rlgpt.training.session.creation import create
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.conformance import check
+from rlgpt.training.worlds.faults import world_fault
 from rlgpt.training.worlds.protocol import WorldFailed
 from tests.store.copies import everything
 from tests.worlds.corridor import CorridorEnv, CorridorWorld
@@ -202,3 +204,39 @@ def test_the_check_sees_a_reward_that_is_no_number(reward: object, monkeypatch: 
     monkeypatch.setattr(CorridorEnv, "step", lambda env, command: step(env, command)._replace(reward=reward))
     finding = next(one for one in check(CorridorWorld()) if one.what == "answers are of the right types")
     assert not finding.ok and "reward" in finding.why, finding.why
+
+
+@pytest.mark.parametrize(("two_heads", "command"), [(False, (40_000,)), (True, [0, 1]), (True, (np.int64(0), 1))])
+def test_the_check_sees_a_command_that_cannot_be_recorded(
+    two_heads: bool, command: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = CorridorWorld.native_action
+    bent = lambda world, action: command if any(action) else plain(world, action)  # noqa: E731
+    monkeypatch.setattr(CorridorWorld, "native_action", bent)
+    finding = next(one for one in check(CorridorWorld(two_heads)) if one.what == "actions and commands fit")
+    sentence = r"native_action\(\) gives .*; a tuple of \d plain ints"
+    assert not finding.ok and re.search(sentence, finding.why), finding.why
+
+
+@pytest.mark.parametrize(
+    ("package", "env"), [("", "sibling_env"), ("of_somebody.worlds.made", "of_somebody.games.sibling_env")]
+)
+def test_an_error_of_the_modules_beside_that_of_the_world_is_the_world_s(
+    package: str, env: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for module, source in (
+        (f"{package}.sibling_world".strip("."), "class World:\n    name = 'siblings'\n"),
+        (env, "def step():\n    raise ValueError('the door is stuck')\n"),
+    ):
+        path = tmp_path.joinpath(*module.split(".")).with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+    world = import_module(f"{package}.sibling_world".strip(".")).World()
+    with pytest.raises(ValueError, match="stuck") as raised:
+        import_module(env).step()
+    sentence = "The world siblings failed in sibling_env.py, line 2: ValueError: the door is stuck"
+    assert world_fault(raised.value, world) == sentence
+    with pytest.raises(ValueError, match="shapes") as ours:
+        np.zeros(2) + np.zeros(3)
+    assert not world_fault(ours.value, world)

@@ -20,8 +20,9 @@ from rlgpt.training.host.api import FOLLOW_PLAN, Answer, Ask, Host
 from rlgpt.training.options.lane import EpisodeEnd, EpisodeResult, Lane
 from rlgpt.training.options.observation import Observation
 from rlgpt.training.options.slots import FOLLOW, ActionSpace, Slot
+from rlgpt.training.worlds.bounds import command_flaw
 from rlgpt.training.worlds.optional_parts import StepsElsewhere, ending_of, is_slow, offers, reset_turns
-from rlgpt.training.worlds.protocol import NativeAction, World
+from rlgpt.training.worlds.protocol import NativeAction, World, WorldFailed
 
 PLAN_ITEM = 0x8000
 HALVED = 4
@@ -89,11 +90,14 @@ class OptionRunner:
         self._keeps_start = predicates or bool(space.programs.plan)
         self._static = space.static_mask()
         self._primitives = space.action_nvec[0]
+        self._mask_shape = (sum(space.action_nvec),)
         others = [0] * (len(space.action_nvec) - 1)
         self._noop = world.native_action([space.noop, *others])
         self._waits = space.waiting_mask()
         single = len(space.action_nvec) == 1
         self._commands = [world.native_action([a]) for a in range(self._primitives)] if single else []
+        for flaw in filter(None, (command_flaw(c, world.native_action_size) for c in (self._noop, *self._commands))):
+            raise WorldFailed(f"The world {world.name} cannot be played: {flaw}.")
         halved = len(lanes) >= HALVED and not is_slow(world) and (self.services or bool(space.programs.actions))
         half = len(lanes) // 2
         self._turns = [self.lanes[:half], self.lanes[half:]] if halved else [self.lanes]
@@ -209,6 +213,11 @@ class OptionRunner:
 
     def _mask(self, lane: Lane) -> NDArray[np.bool_]:
         legal = lane.env.action_masks()
+        if getattr(legal, "shape", None) != self._mask_shape or legal.dtype != np.bool_:
+            raise WorldFailed(
+                f"action_masks() gave {legal!r:.60} at step {lane.env.steps} of an episode of {lane.env.task.id}; an "
+                f"array of bool of the shape {self._mask_shape} was expected."
+            )
         row = self._static.copy()
         count, first = self._primitives, self.space.first
         row[:count] &= legal[:count]

@@ -3,7 +3,8 @@
 `paper` (RL-GPT, appendix): whole trajectories, kept first in first out if they succeeded or their return is
 at least mean + 2 standard deviations of the kept ones; a cross-entropy pass every 100 updates.
 `oh2018` (Oh et al. 2018): single decisions whose SMDP return beats the value, drawn by that advantage.
-Observations are kept in half precision, in memory and in checkpoints alike.
+Observations are kept in half precision, in memory and in checkpoints alike, but for those with a number that is too
+large for it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ REPLAY_BATCH = 512
 PRIORITY = 0.6
 CORRECTION = 0.1
 VALUE_WEIGHT = 0.01
+LARGEST_HALF = 2048.0
+"""Up to it half precision has every whole number: a larger category would become another one, and a number above 65,504
+infinite, from which a network learns to answer nothing but NaN."""
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -77,7 +81,8 @@ class Trajectory:
         if not arrays:
             return cls()
         return cls(
-            list(arrays["observations"]), list(arrays["masks"]), [tuple(map(int, a)) for a in arrays["actions"]],
+            list(map(_half, arrays["observations"])), list(arrays["masks"]),
+            [tuple(map(int, a)) for a in arrays["actions"]],
             [float(r) for r in arrays["rewards"]], [float(d) for d in arrays["discounts"]],
         )  # fmt: skip
 
@@ -207,7 +212,8 @@ class OhImitation:
         self.decisions = deque(maxlen=DECISIONS)
         if arrays:
             actions = [tuple(map(int, action)) for action in arrays["actions"]]
-            rows = zip(arrays["observations"], arrays["masks"], actions, arrays["returns"].tolist(), strict=True)
+            observations = map(_half, arrays["observations"])
+            rows = zip(observations, arrays["masks"], actions, arrays["returns"].tolist(), strict=True)
             self.decisions.extend(rows)
 
 
@@ -227,7 +233,9 @@ def _step(policy: OptionPolicy, loss: th.Tensor, max_grad_norm: float) -> None:
 
 
 def _half(observation: NDArray[Any]) -> NDArray[Any]:
-    return observation if observation.dtype == np.uint8 else observation.astype(np.float16)
+    if observation.dtype != np.float32 or not np.abs(observation).max(initial=0.0) <= LARGEST_HALF:
+        return observation
+    return observation.astype(np.float16)
 
 
 def _whole(observations: th.Tensor) -> th.Tensor:

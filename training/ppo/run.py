@@ -136,7 +136,10 @@ class Run:
         setup = build_setup(world, task, config, options, plan, sources, previous, similar)
         self.setup = setup
         chosen = choose_device(device, setup.observation.picture is not None)
-        hyper = config.hyperparameters.model_copy(update={"n_envs": side_by_side(world, config.hyperparameters.n_envs)})
+        lanes = side_by_side(world, config.hyperparameters.n_envs)
+        if resume and origin is not None and world.restorable:  # another machine may have room for more, or for fewer
+            lanes = min(lanes, len(origin.fields["lanes"]))
+        hyper = config.hyperparameters.model_copy(update={"n_envs": lanes})
         self.ppo = OptionPPO(
             setup.space, setup.observation, hyper, seed=stream_seed(seed, "ppo"), device=chosen.name, kernel=kernel
         )
@@ -458,11 +461,11 @@ class Run:
             if restorable:
                 pending = {lane.index: Trajectory.load(saved.part(f"pending{lane.index}")) for lane in self.lanes}
                 self.imitation.pending = pending
-        if not restorable:
+        envs, starts = saved.part("envs"), saved.part("starts")
+        if not restorable or not envs:  # the world may have learnt to save its envs since
             self.runner.start()
             return
-        envs, starts = saved.part("envs"), saved.part("starts")
-        for lane, entry in zip(self.lanes, fields["lanes"], strict=True):
+        for lane, entry in zip(self.lanes, fields["lanes"], strict=False):  # the envs that have no room are given up
             lane.env.reset(entry["seed"])
             lane.env.restore(envs[str(lane.index)].tobytes())
             view = starts.get(str(lane.index))

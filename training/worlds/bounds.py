@@ -1,4 +1,5 @@
-"""Whether a network can take in a feature (what it divides by, how many categories it has rows for) or a picture."""
+"""Whether a network can take in a feature (what it divides by, how many categories it has rows for) or a picture, and
+whether a command can be recorded."""
 
 from __future__ import annotations
 
@@ -39,3 +40,12 @@ def bounds_flaw(feature: Feature) -> str:
     if low >= high:
         return f"{told}, and low must be below high: a feature that never changes is of no use"
     return ""
+
+
+def command_flaw(command: object, size: int) -> str:
+    """The sentence on why a `World.native_action` of `size` integers cannot be sent, counted and recorded; "" where it
+    can."""
+    plain = isinstance(command, tuple) and len(command) == size and all(type(part) is int for part in command)
+    if plain and all(-(1 << 15) <= part < 1 << 15 for part in command):  # type: ignore[attr-defined]
+        return ""
+    return f"native_action() gives {command!r:.60}; a tuple of {size} plain ints from -32768 to 32767 was expected"

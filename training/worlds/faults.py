@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from pathlib import Path
 
@@ -24,8 +25,22 @@ def raised_in(error: BaseException, package: str) -> str:
     return frames[-1] if frames else ""
 
 
+def _raised_beside(error: BaseException, module: str) -> str:
+    """As `raised_in`, of the modules without a package that lie beside this one."""
+    folder = Path(getattr(sys.modules.get(module), "__file__", None) or "/").parent
+    frames = [
+        f"{Path(frame.f_code.co_filename).name}, line {line}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if "." not in frame.f_globals.get("__name__", "") and Path(frame.f_code.co_filename).parent == folder
+    ]
+    return frames[-1] if frames else ""
+
+
 def world_fault(error: BaseException, world: World) -> str:
-    """The sentence for an exception of the world's own code; "" for any other."""
+    """The sentence for an exception of the world's own code; "" for any other. To a world of somebody else belongs the
+    whole of its package; to one that is a module in no package, as in docs/worlds.md, those in the same folder."""
     module = type(world).__module__
-    place = raised_in(error, module.rpartition(".")[0] or module)
+    top = module.partition(".")[0]
+    own = module.rpartition(".")[0] if top == "rlgpt" else top
+    place = raised_in(error, own) or ("" if own != module else _raised_beside(error, module))
     return f"The world {world.name} failed in {place}: {one_line(error)}" if place else ""

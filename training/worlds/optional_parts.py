@@ -55,8 +55,12 @@ class TellsEnding(Protocol):
 
 
 def ending_of(env: Env) -> Ending:
-    """The end of the episode that has just ended; an empty `Ending` where the env has no such part."""
-    return env.ending() if offers(env, TellsEnding) else Ending()
+    """The end of the episode that has just ended; an empty `Ending` where the env has no such part. Numbers of numpy's
+    become Python's: rows and the file of a trial's finished part take no others."""
+    if not offers(env, TellsEnding):
+        return Ending()
+    cause, vitals = env.ending()
+    return Ending(cause, {name: each.item() if isinstance(each, np.generic) else each for name, each in vitals.items()})
 
 
 class Surveys(Protocol):

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from rlgpt.training.worlds.bounds import bounds_flaw, picture_flaw
+from rlgpt.training.worlds.bounds import bounds_flaw, command_flaw, picture_flaw
 from rlgpt.training.worlds.conformance.promise import (
     STEPS,
     Broken,
@@ -72,7 +72,11 @@ def check_actions(world: World) -> str:
     expect(set(world.default_features) <= set(world.features), "a default feature is not a feature")
     command = world.native_action([0] * len(world.action_nvec))
     expect(len(command) == world.native_action_size, "native_action_size is not the size of a command")
-    expect(all(type(part) is int for part in command), "a command must hold plain ints")
+    for head, size in enumerate(world.action_nvec):
+        for index in range(size):
+            action = [index if place == head else 0 for place in range(len(world.action_nvec))]
+            flaw = command_flaw(world.native_action(action), world.native_action_size)
+            expect(not flaw, flaw)
     return f"{len(names)} primitives, heads {world.action_nvec}, {len(world.features)} features"
 
 
