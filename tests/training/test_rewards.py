@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -91,13 +92,14 @@ def test_totals_are_kept_per_term() -> None:
     assert dict(zip(stream.names, stream.totals, strict=True)) == {"world": 1.0, "step": -4.0}
 
 
-def test_what_is_not_a_number_is_one_sentence() -> None:
+@pytest.mark.parametrize("reward", [float("nan"), float("-inf"), 1e300, -1e16])
+def test_what_no_network_can_learn_from_is_one_sentence(reward: float) -> None:
     world = ChangedWorld()
     env = world.make("take_key")
     stream = RewardStream([term("step"), term("world")], world)
     stream.start(env)
-    with pytest.raises(RewardError, match="The reward term world gave nan at step 0"):
-        stream.step(env, float("nan"), False, True)
+    with pytest.raises(RewardError, match=re.escape(f"The reward term world gave {reward + 1} at step 0")):
+        stream.step(env, reward, False, True)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,9 @@ from rlgpt.training.worlds.protocol import Env, Feature, World
 
 NEAR = 8.0
 """Distance (in the world's unit) at which the observed d_min is one half."""
+LARGEST = 1e15
+"""Of a reward. The loss squares sums of rewards in single precision, which ends at 3e38, and after an infinite loss a
+network answers nothing but NaN."""
 
 
 class RewardError(ValueError):
@@ -128,7 +131,7 @@ class RewardStream:
         """The reward of an env step but for the generated term. `news`: whether `Env.novelty` has grown or the
         episode is over: only then can a milestone be new.
 
-        Raises RewardError if it is not finite.
+        Raises RewardError if it is no number, or `LARGEST` or more.
         """
         total = 0.0
         totals, weights = self.totals, self.weights
@@ -151,8 +154,8 @@ class RewardStream:
                 value *= weights[index]
                 totals[index] += value
                 total += value
-        if not isfinite(total):
-            bad = next(n for n, t in zip(self.names, totals, strict=True) if not isfinite(t))
+        if not abs(total) < LARGEST:
+            bad = next((n for n, t in zip(self.names, totals, strict=True) if not abs(t) < LARGEST), self.names[0])
             raise RewardError(f"The reward term {bad} gave {total} at step {env.steps} of an episode; training stops.")
         return total
 
@@ -161,7 +164,7 @@ class RewardStream:
         index = self.generated
         if index is None:
             return 0.0
-        if not isfinite(value):
+        if not abs(value) < LARGEST:
             raise RewardError(f"The generated reward gave {value} at step {step} of an episode; training stops.")
         value *= self.weights[index]
         self.totals[index] += value
