@@ -43,7 +43,9 @@ def link(source: str, others: Sequence[str], taken: Collection[str] = ()) -> Lin
     if len(source) > _MOST:
         return Linked(source, "")
     text = _COMMENT.sub("", source)
-    own = {name for found in _BOUND.findall(text) for name in found if name}
+    own = _bound(text)
+    # What is bound inside of a function, or named in a call, means nothing to the functions in front.
+    at_top = _bound("\n".join(line for line in _LINE_END.split(text) if not line.startswith((" ", "\t"))))
     homes = [_blocks(other[:_MOST]) for other in others]
     front: dict[str, str] = {}
     for name in dict.fromkeys(_CALL.findall(text)):
@@ -51,7 +53,7 @@ def link(source: str, others: Sequence[str], taken: Collection[str] = ()) -> Lin
         if home is None or name in own or name in taken:
             continue
         needed = _needed(name, home)
-        if clash := next((n for n in needed if n in own or front.get(n, home[n]) != home[n]), ""):
+        if clash := next((n for n in needed if n in at_top or front.get(n, home[n]) != home[n]), ""):
             return Linked(source, _CLASH.format(name=name, clash=clash))
         front |= {n: home[n] for n in needed}
     if not front:
@@ -65,6 +67,10 @@ def signature(source: str, name: str = "") -> str:
     found: list[tuple[str, str]] = re.findall(r"^def\s+(\w+)\s*(\([^)]*\))", source, re.M)
     named = [function for function in found if function[0] == name] or found
     return "".join(named[-1]) if named else ""
+
+
+def _bound(text: str) -> set[str]:
+    return {name for found in _BOUND.findall(text) for name in found if name}
 
 
 def _blocks(source: str) -> dict[str, str]:

@@ -97,6 +97,15 @@ def test_two_things_of_one_name_are_told_and_not_mixed() -> None:
     assert link(both, [WOOD, other.replace("9", "2")]).clash == "", "the same twice is no clash"
 
 
+@pytest.mark.parametrize(
+    "line", ["NEAR = 7", "far = dict(NEAR=7)", "for NEAR in range(7):\n        pass", "def NEAR():\n        return 7"]
+)
+def test_a_name_that_is_bound_inside_of_a_function_only_is_no_clash(line: str) -> None:
+    mine = f"def get_table(view):\n    {line}\n    view = yield from around(view)\n"
+    source, clash = link(mine, [WOOD])
+    assert clash == "" and names(source) == ["NEAR", "around", "get_table"] and source.endswith(mine)
+
+
 def test_functions_that_call_each_other_come_together() -> None:
     turns = "def ping(view):\n    return pong(view)\n\n\ndef pong(view):\n    return ping(view)\n"
     source, _ = link("def play(view):\n    ping(view)\n    yield 'noop'\n", [turns])
