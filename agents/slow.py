@@ -80,7 +80,8 @@ def next_plan(
 
 def _kept(previous: PlanState, failed: Sequence[str], error: str) -> PlanReply:
     """The previous plan again, its failed sub-actions left to RL: what stands when the model says nothing of use."""
-    # Not checked as an answer is: an operator's texts may be longer, and a plan may have more sub-actions, or none.
+    # Not checked as an answer is: the plan may have no sub-action left, and in an older session longer texts of its
+    # operator, or more sub-actions than a model may name.
     return PlanReply.model_construct(
         executor="policy" if failed else previous.executor,
         rationale=f"the previous plan is kept: {error}",

@@ -157,15 +157,22 @@ class Killed(BaseException):
     """Where kill -9 would have ended the worker."""
 
 
-def test_an_answer_that_is_being_judged_when_the_worker_is_killed_is_not_paid_again(tmp_path: Path) -> None:
+def killed_while_judging(server: ChatServer, folder: Path) -> Ledger:
+    """The rows of a worker that was killed while it judged the answer to its first question."""
+
     def judge(_: CodeReply) -> str:
         raise Killed
 
+    ledger = Ledger()
+    with pytest.raises(Killed):
+        client_of(server, ledger, folder).ask("fast", "first", asked("first"), CodeReply, judge)
+    assert rows(ledger)[-1][:2] == ("sent", "first")
+    return ledger
+
+
+def test_an_answer_that_is_being_judged_when_the_worker_is_killed_is_not_paid_again(tmp_path: Path) -> None:
     with ChatServer(lambda request: code(name_of(request))) as server:
-        ledger = Ledger()
-        with pytest.raises(Killed):
-            client_of(server, ledger, tmp_path).ask("fast", "first", asked("first"), CodeReply, judge)
-        assert rows(ledger)[-1][:2] == ("sent", "first")
+        ledger = killed_while_judging(server, tmp_path)
         again = client_of(server, ledger, tmp_path)
         again.settle()  # as before the step that was being done
         assert take(again, "first") == ["# first"]
@@ -176,13 +183,8 @@ def test_an_answer_that_is_being_judged_when_the_worker_is_killed_is_not_paid_ag
 
 
 def test_an_answer_that_was_being_judged_is_a_row_where_its_question_does_not_come_again(tmp_path: Path) -> None:
-    def judge(_: CodeReply) -> str:
-        raise Killed
-
     with ChatServer(lambda request: code(name_of(request))) as server:
-        ledger = Ledger()
-        with pytest.raises(Killed):
-            client_of(server, ledger, tmp_path).ask("fast", "first", asked("first"), CodeReply, judge)
+        ledger = killed_while_judging(server, tmp_path)
         again = client_of(server, ledger, tmp_path)
         for _ in range(2):  # before each step
             again.settle()
