@@ -17,7 +17,7 @@ from rlgpt.store.folder import SessionFolder
 
 ROOT = Path(__file__).parents[2]
 BUNDLES = sorted((ROOT / "tests" / "sessions").glob("*.rlgpt"))
-SAMPLE = 5
+SAMPLE = 2
 
 
 def _of_the_evidence() -> Iterator[Any]:
