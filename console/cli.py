@@ -25,6 +25,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal or pipe that is not UTF-8 gets `?` for what it lacks
     if path := os.environ.get("PYTHONPATH"):  # a worker runs in its session's folder
         os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, path.split(os.pathsep)))
+    _name_home_in_full()
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()
@@ -33,6 +34,15 @@ def main() -> None:
         if not isinstance(error, BrokenPipeError):
             code = code or _refuse(f"standard output: {error.strerror}", UNAVAILABLE, [])
     sys.exit(code)
+
+
+def _name_home_in_full() -> None:
+    """`RLGPT_HOME=runs`: a worker, which runs in its session's folder, would have a home of its own there, with other
+    training slots and other skills."""
+    from rlgpt.store.home import VARIABLE, home
+
+    if os.environ.get(VARIABLE):
+        os.environ[VARIABLE] = str(home())
 
 
 def _open_closed_streams() -> None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 DATABASE = "session.db"
 ARTIFACTS = "artifacts"
 LOG = "worker.log"
+RESERVE = "reserve"
+"""File that is kept aside while a session runs, and given up on a full disk: room for its last words."""
 FRAMES_STOP_BELOW = 1_000_000_000
 """Bytes free below which no more frames are kept."""
 SESSIONS_STOP_BELOW = 200_000_000

@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from rlgpt.store.errors import BadPlace, BadSchema, Damaged
-from rlgpt.store.sqlite_errors import is_locked, is_passing, primary_code
+from rlgpt.store.sqlite_errors import is_full, is_locked, is_passing, primary_code
 
 REVISION = "0004"
 """The newest revision; they are numbered, so that their order is that of their names."""
@@ -41,7 +41,8 @@ def read(base: sqlite3.Connection, path: Path) -> str:
         if primary_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise Damaged(str(error)) from error
         if is_passing(error):
-            why = "another program has locked it" if is_locked(error) else str(error)
+            why = f"its disk is full, or does not answer ({error})" if is_full(error) else str(error)
+            why = "another program has locked it" if is_locked(error) else why
             raise BadPlace(f"{path} cannot be read now: {why}") from error
         raise BadSchema(f"{path} is not the database of a session ({error})") from error
     revision = str(row[0]) if row else ""

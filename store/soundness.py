@@ -16,7 +16,7 @@ from rlgpt.store.errors import BadBundle, BadPlace, BadSchema, Damaged, StoreErr
 from rlgpt.store.history import fold_all
 from rlgpt.store.plain import EARLIEST, LATEST, is_plain
 from rlgpt.store.row_types import PARTS
-from rlgpt.store.sqlite_errors import is_locked, is_passing
+from rlgpt.store.sqlite_errors import is_passing
 
 TYPES = {
     "INTEGER": ("integer",),
@@ -67,7 +67,7 @@ def torn(database: Path) -> Damaged | None:
         with contextlib.closing(connect(database)) as base:
             found = [row[0] for row in base.execute("PRAGMA quick_check(1)")]
     except (sqlite3.Error, UnicodeDecodeError) as error:  # what is found may name what is no text any more
-        if is_locked(error):
+        if is_passing(error):  # a full disk has no room for the index that SQLite makes to read with
             return None
         found = [str(error)]
     return revision.damaged(database, found[0]) if found != ["ok"] else None

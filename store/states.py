@@ -141,6 +141,8 @@ MODEL = "the model"
 """What a session waits for while the server of a language model is away: `History.waiting_for`."""
 SLOT = "a free training slot"
 """What a session waits for that has no worker yet, because others of this machine train."""
+SIGNALLED = "stopped by a signal"
+"""Why a session ended that nobody stopped by a command, as all do when a machine is shut down."""
 
 
 @dataclass

@@ -15,7 +15,7 @@ from rlgpt.store import artifacts, catalog, query
 from rlgpt.store.address import MARK
 from rlgpt.store.database import connect
 from rlgpt.store.errors import AlreadyThere, BadPlace, Damaged, DiskFull, StoreError, WriteFailed
-from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, require_outside, sync
+from rlgpt.store.folder import DATABASE, RESERVE, Place, SessionFolder, path_of, require_outside, sync
 from rlgpt.store.home import home
 from rlgpt.store.lease import WORKER, WRITER, Lease
 from rlgpt.store.placing import placed_on
@@ -204,6 +204,8 @@ def remove(folder: SessionFolder) -> None:
 
 
 def _prune(folder: SessionFolder, done: Pruned, frames: bool) -> None:
+    for path in [*folder.path.glob("worker.log.*"), folder.path / RESERVE]:  # first: even to read takes some room
+        path.unlink(missing_ok=True)
     with Reader(folder) as reader:
         history = reader.history_at()
         needed = {row["artifact"] for row in reader.rows(CheckpointRow) if row["kind"] == "boundary"}
@@ -213,8 +215,6 @@ def _prune(folder: SessionFolder, done: Pruned, frames: bool) -> None:
         if path.name.startswith(".") or (path.name in referenced and path.name not in needed):
             path.unlink()
             done.checkpoints += 1
-    for path in folder.path.glob("worker.log.*"):
-        path.unlink()
     with contextlib.closing(_open(folder, "rw")) as base:
         if frames:
             base.execute("BEGIN IMMEDIATE")

@@ -26,7 +26,7 @@ from rlgpt.store.database import connect
 from rlgpt.store.errors import BadRow, BadSchema, DiskFull, StoreError, WriteFailed
 from rlgpt.store.event_payloads import kind_of, payload_of
 from rlgpt.store.events import Event
-from rlgpt.store.folder import DATABASE, Place, SessionFolder, path_of, space
+from rlgpt.store.folder import DATABASE, RESERVE, Place, SessionFolder, path_of, space
 from rlgpt.store.history import History, fold, fold_all
 from rlgpt.store.lease import WRITER, Lease
 from rlgpt.store.plain import text
@@ -35,9 +35,8 @@ from rlgpt.store.row_types import JsonObject, Row
 from rlgpt.store.rows import Encoded, encode_values
 from rlgpt.store.soundness import explained
 
-RESERVE = "reserve"
 RESERVE_BYTES = 1_000_000
-"""Kept aside while a session runs, and given up on a full disk: room for its last words."""
+"""Of the file RESERVE."""
 WAL_LIMIT = 64_000_000
 """Bytes at which the log is emptied even if a reader must be waited for."""
 

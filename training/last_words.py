@@ -12,8 +12,8 @@ _MARK = "last words: "
 
 
 def say(sentence: str) -> None:
-    """To the supervisor, which reads what this process prints; on one line."""
-    print(_MARK + " ".join(sentence.split()), file=sys.stderr, flush=True)
+    """To the supervisor, which reads what this process prints; on a line of its own: a progress bar leaves one open."""
+    print(f"\n{_MARK}{' '.join(sentence.split())}", file=sys.stderr, flush=True)
 
 
 def last(lines: Sequence[str]) -> list[str]:

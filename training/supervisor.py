@@ -28,7 +28,7 @@ from rlgpt.store.events import Ended, Event, TrainerDied, Waiting
 from rlgpt.store.lease import SLOT_DESCRIPTOR, Lease, LeaseTaken, training_slot
 from rlgpt.store.limits import environment
 from rlgpt.store.processes import SESSION, end_marked, session_value
-from rlgpt.store.states import SLOT
+from rlgpt.store.states import SIGNALLED, SLOT
 from rlgpt.training import last_words
 from rlgpt.training.keeping import begin_keeping, set_aside
 
@@ -49,7 +49,7 @@ STOPPING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class _Left(Exception):
-    """The session was stopped while it had no worker; the argument says by what."""
+    """The session was stopped while it had no worker; the argument is the reason."""
 
 
 def _leave_if_asked(folder: Path) -> None:
@@ -59,7 +59,7 @@ def _leave_if_asked(folder: Path) -> None:
     except sqlite3.Error:  # not the supervisor's to tell: the worker opens the same database
         return
     if any(command.kind == STOP for command in queued):
-        raise _Left("the operator")
+        raise _Left("stopped by the operator")
 
 
 def supervise(folder: Path) -> int:
@@ -79,7 +79,7 @@ def supervise(folder: Path) -> int:
             try:
                 code = _keep_running(folder)
             except _Left as left:
-                _end(folder, f"stopped by {left}")
+                _end(folder, str(left))
                 code = 0
             except BadPlace as error:  # all slots of this machine are another user's
                 _say(folder, Ended("failed", str(error)))
@@ -103,7 +103,7 @@ def _keep_running(folder: Path) -> int:
 
     def look() -> None:
         if told_to_stop:
-            raise _Left("a signal")
+            raise _Left(SIGNALLED)
         _leave_if_asked(folder)
 
     for number in STOPPING:

@@ -49,9 +49,7 @@ def answered(line: str) -> Any:
 
 def ask(name: str, arguments: Mapping[str, Any] = MappingProxyType({})) -> Any:
     """The answer of a service that is started for this question. Raises Failure with its sentence."""
-    result = subprocess.run(
-        command(SERVICE), input=question(name, arguments), capture_output=True, text=True, check=False
-    )
+    result = _output_of(command(SERVICE), question(name, arguments))
     try:
         return answered(result.stdout)
     except ValueError:
@@ -60,7 +58,7 @@ def ask(name: str, arguments: Mapping[str, Any] = MappingProxyType({})) -> Any:
 
 def run(*words: str) -> Any:
     """The JSON document of another `rlgpt` command. Raises Failure with its sentence."""
-    result = subprocess.run(command(CLI, *words, "--json"), capture_output=True, text=True, check=False)
+    result = _output_of(command(CLI, *words, "--json"))
     try:
         document = json.loads(result.stdout)
     except ValueError:
@@ -68,6 +66,11 @@ def run(*words: str) -> Any:
     if isinstance(document, dict) and set(document) == {"error", "exit_code"}:
         raise Failure(str(document["error"]), Exit(document["exit_code"]))
     return document
+
+
+def _output_of(words: list[str], said: str | None = None) -> subprocess.CompletedProcess[str]:
+    """What a child prints when it is told what was `said`. A world, or a library of it, may print what is no text."""
+    return subprocess.run(words, input=said, capture_output=True, text=True, errors="replace", check=False)
 
 
 def hand_over(module: str, *arguments: str) -> int:

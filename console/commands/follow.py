@@ -13,6 +13,7 @@ from rlgpt.store.history import History, fold
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import EventRow
+from rlgpt.store.states import SIGNALLED
 
 EVERY = 0.2
 """Seconds between looks."""
@@ -90,6 +91,18 @@ def is_dead(folder: SessionFolder) -> bool:
         return False
     with Reader(folder) as reader:
         return reader.history_at().status != "ended" and not unstarted(reader)
+
+
+def is_cut_off(folder: SessionFolder) -> bool:
+    """Whether a session is dead, or was ended by a signal alone: a machine that is shut down sends one to every process
+    before it kills what is left."""
+    if Lease.held(folder.path):
+        return False
+    with Reader(folder) as reader:
+        history = reader.history_at()
+        if history.status == "ended":
+            return history.result == "stopped" and history.reason == SIGNALLED
+        return not unstarted(reader)
 
 
 def _death(session: SessionFolder, history: History) -> str:

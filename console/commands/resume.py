@@ -10,7 +10,7 @@ import typer
 from rlgpt.console.commands import children, operate, output
 from rlgpt.console.commands.elsewhere import end_with
 from rlgpt.console.commands.failure import Exit, Failure
-from rlgpt.console.commands.follow import is_dead
+from rlgpt.console.commands.follow import is_cut_off
 from rlgpt.console.commands.words import GamesOn, Json, On, complete_session
 from rlgpt.store.address import has_store, reached_at, source_of
 from rlgpt.store.errors import StoreError
@@ -27,7 +27,9 @@ def register(app: typer.Typer) -> None:
 
 def resume(
     session: Annotated[str, typer.Argument(metavar="[ID]", autocompletion=complete_session)] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Every session whose worker died.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every session whose worker died, or was ended by a signal.")
+    ] = False,
     games_on: GamesOn = "",
     on: On = "",
     json: Json = False,
@@ -56,7 +58,7 @@ def resume(
         for folder in sessions():
             try:
                 is_mirror = source_of(folder.path) and not placed_on(folder.path)  # its own store resumes it
-                if is_dead(folder) and not is_mirror:
+                if is_cut_off(folder) and not is_mirror:
                     _need_cluster(placed_on(folder.path))
                     _need_world(folder)
                     children.start_worker(folder.path)

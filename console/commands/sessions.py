@@ -133,7 +133,8 @@ def logs(
         while True:
             alive = reader.alive()
             seen_alive = seen_alive or alive
-            starting = not seen_alive and reader.last_seq() == 0 and time.monotonic() - began < START_PATIENCE
+            starting = not seen_alive and time.monotonic() - began < START_PATIENCE
+            starting = starting and reader.history_at().status == "created"  # its first row is there before its worker
             while rows := reader.changes_since(seq, without=("frame", "episode", "metric")):
                 seq = rows[-1][1]["seq"]
                 for change in rows:

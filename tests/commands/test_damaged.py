@@ -11,7 +11,7 @@ import pytest
 
 from rlgpt.console.commands import children
 from rlgpt.console.commands.failure import Exit
-from rlgpt.store import inbox
+from rlgpt.store import events, inbox
 from rlgpt.store.address import MARK
 from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import Damaged
@@ -126,6 +126,21 @@ def test_a_comparison_names_the_session_whose_settings_are_of_another_rlgpt(
     change(finished.database, "UPDATE session SET settings = json_set(settings, '$.foresight', 3)")
     answer: Answer = rlgpt("compare", finished.id)
     assert answer.code == Exit.UNAVAILABLE and f"session {finished.id}: the settings" in answer.err
+
+
+def test_resume_all_goes_on_after_a_machine_was_shut_down_in_order(rlgpt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sends a signal to every process; what an operator stopped stays stopped."""
+    reasons = {"shut-down": "stopped by a signal", "stopped": "stopped by the operator"}
+    sessions = {name: make(name) for name in reasons}
+    for name, session in sessions.items():
+        with Writer(session) as writer:
+            write_plan(writer)
+            writer.event(events.Ended("stopped", reasons[name]))
+    started: list[Path] = []
+    monkeypatch.setattr(children, "start_worker", started.append)
+    monkeypatch.setattr(children, "ask", lambda *words: None)  # the world is here
+    assert rlgpt("resume", "--all").code == Exit.OK
+    assert started == [sessions["shut-down"].path]
 
 
 def test_resume_all_goes_on_with_the_dead_alone(

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from rlgpt.console.commands import sessions as looking
 from rlgpt.console.feed import Feed
 from rlgpt.console.sanitise import clean
 from rlgpt.console.view.logs import log_entries, log_line
@@ -23,7 +28,7 @@ from rlgpt.store.lease import Lease
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 
-from .conftest import Answer, make
+from .conftest import Answer, make, write_plan
 
 Cli = Callable[..., Answer]
 
@@ -166,6 +171,22 @@ def test_followed_logs_tell_what_comes_until_the_worker_ends(finished: SessionFo
             tx.log("info", "said while it was followed")
         assert any("said while it was followed" in line for line in following.stdout)
     assert following.wait() == 0
+
+
+def test_followed_logs_wait_for_the_worker_of_a_new_session(rlgpt: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`rlgpt run TASK --detach && rlgpt logs -f last`, where the second is faster than the worker."""
+    session, looks = make(), count()
+    with contextlib.ExitStack() as worker:
+
+        def live(seconds: float) -> None:
+            if next(looks) == 0:
+                worker.enter_context(Lease.acquire(session.path))
+                write_plan(worker.enter_context(Writer(session)))
+            else:
+                worker.close()
+
+        monkeypatch.setattr(looking, "time", SimpleNamespace(monotonic=time.monotonic, sleep=live))
+        assert rlgpt("logs", "-f", session.id).out.splitlines()[0].endswith("started")
 
 
 def test_what_does_not_exist_is_a_sentence_and_its_exit_code(rlgpt: Cli) -> None:

@@ -43,6 +43,18 @@ def test_a_home_of_somebody_who_is_not_there_is_a_folder_of_that_name(
     assert home() == tmp_path / "~no-such-user" / "kept"
 
 
+def test_a_home_named_from_the_folder_one_works_in_is_the_same_for_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RLGPT_HOME", "kept")
+    monkeypatch.setattr(cli, "run", lambda words: Exit.OK)
+    with pytest.raises(SystemExit):
+        cli.main()
+    monkeypatch.chdir(make().path)  # as a supervisor and its worker are
+    assert home() == tmp_path / "kept"
+
+
 def test_a_number_that_no_row_has_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from driving import console, until
 
 from rlgpt.console import answers, launch
 from rlgpt.console.checker import Checker
+from rlgpt.console.commands import children
 from rlgpt.console.commands.failure import Failure
 
 ACTION = 'def rest(view):\n    """Stands still."""\n    yield "noop"\n'
@@ -34,6 +36,13 @@ def test_one_checker_answers_again_and_again_and_leaves_nothing_behind() -> None
     finally:
         checker.close()
     assert psutil.wait_procs(family, timeout=100)[1] == []
+
+
+def test_what_a_child_prints_that_is_no_text_hides_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    prints = """import os; os.write(2, bytes([255])); print('{"ok": 7}')"""
+    monkeypatch.setattr(children, "command", lambda *words: [sys.executable, "-c", prints])
+    assert children.ask("tasks") == 7
+    assert children.run("sessions") == {"ok": 7}
 
 
 def test_a_checker_for_no_world_says_why() -> None:

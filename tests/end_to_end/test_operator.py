@@ -108,6 +108,7 @@ def test_a_signal_to_the_supervisor_is_a_clean_stop_and_the_session_goes_on_late
     history = session.finish(60)
     assert session.supervisor.returncode == 0
     assert (history.status, history.result) == ("ended", "stopped") and not session.processes()
+    assert history.reason == "stopped by a signal"
     updates = history.runs[max(history.runs)].updates
     session.start()
     while session.history().incarnation == history.incarnation:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from rlgpt.store import artifacts, bundle, catalog, upkeep
-from rlgpt.store.errors import DiskFull
-from rlgpt.store.folder import SessionFolder
+from rlgpt.store import artifacts, bundle, catalog, soundness, upkeep
+from rlgpt.store.errors import BadPlace, DiskFull
+from rlgpt.store.folder import RESERVE, SessionFolder
 from tests.store.test_upkeep import trained as trained
 
 
@@ -81,6 +84,27 @@ def test_a_session_of_another_user_is_listed(trained: SessionFolder, monkeypatch
 
     monkeypatch.setattr(catalog, "owner", refused)
     assert "Permission denied" in catalog.summaries()[0].fault
+
+
+@contextlib.contextmanager
+def no_new_files() -> Iterator[None]:
+    """As on a full disk: SQLite has no room for the index that it makes to read with."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_session_on_a_full_disk_is_not_called_damaged(trained: SessionFolder) -> None:
+    (trained.path / RESERVE).write_bytes(b"0" * 2000)  # of a worker that was killed
+    with no_new_files():
+        assert soundness.torn(trained.database) is None
+        with pytest.raises(BadPlace, match="its disk is full"):
+            upkeep.prune(trained)
+    assert not (trained.path / RESERVE).exists(), "what needs no reading goes first, and makes room"
+    upkeep.prune(trained)
 
 
 def test_a_full_disk_is_said_to_be_full(trained: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:

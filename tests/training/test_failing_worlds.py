@@ -114,6 +114,12 @@ def test_a_session_whose_observation_changes_its_shape_fails() -> None:
     assert re.search(r"observed an array of shape \(\d+,\) at step 1 of an episode of open_door", history.reason)
 
 
+def test_a_line_that_a_world_left_open_hides_no_last_words(capfd: pytest.CaptureFixture[str]) -> None:
+    os.write(2, b"Loading " + b"." * 600)
+    last_words.say("the reason")
+    assert last_words.last(capfd.readouterr().err.splitlines())[-1] == "the reason"
+
+
 def test_what_is_printed_after_the_last_words_hides_nothing() -> None:
     assert last_words.last(["a", "last words: the reason", "bye"]) == ["a", "bye", "the reason"]
     assert last_words.last(["a", ""]) == ["a", ""]

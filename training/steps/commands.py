@@ -32,6 +32,8 @@ class CommandRefused(ValueError):
 
 LATER = ("override", "edit_code", "edit_reward")
 """Kinds that may wait for the next iteration (`apply: next`)."""
+SIGNAL = "signal"
+"""Author of a stop that the system asked for."""
 MEASURING = ("Train", "Evaluate", "JudgeIteration")
 """Steps that measure a plan revision with the code that it has."""
 
@@ -47,7 +49,7 @@ def apply_pending(runtime: SessionRuntime) -> None:
 
 def _decide_pending(runtime: SessionRuntime) -> None:
     if runtime.stop_signal and not runtime.history.stop_requested:
-        runtime.writer.event(events.StopRequested(author="signal", now=False))
+        runtime.writer.event(events.StopRequested(author=SIGNAL, now=False))
     for command in runtime.inbox.pending():
         if command.kind in LATER and command.payload.get("apply") == "next" and not _next_has_come(runtime, command):
             continue

@@ -5,7 +5,9 @@ from __future__ import annotations
 from rlgpt.agents import critic, loop
 from rlgpt.agents.contracts import CritiqueReply, RlConfigReply
 from rlgpt.agents.errors import BudgetReached, ModelUnavailable, UselessReply
-from rlgpt.store import events
+from rlgpt.store import event_payloads, events
+from rlgpt.store.row_types import EventRow
+from rlgpt.store.states import SIGNALLED
 from rlgpt.training.host.api import Action, PlanItem
 from rlgpt.training.rollouts.evaluation import FollowPlan, Policy
 from rlgpt.training.rollouts.evaluation import evaluate as play
@@ -14,7 +16,7 @@ from rlgpt.training.seeds import episode_seed, stream_seed
 from rlgpt.training.session.runtime import Interrupted, SessionRuntime
 from rlgpt.training.steps.admission import admit, admit_again
 from rlgpt.training.steps.candidates import Candidate, candidate
-from rlgpt.training.steps.commands import expire
+from rlgpt.training.steps.commands import SIGNAL, expire
 from rlgpt.training.steps.comparison import Comparison, measure
 from rlgpt.training.steps.observer import StepObserver
 from rlgpt.training.steps.outdated import outdated
@@ -165,7 +167,15 @@ def end(runtime: SessionRuntime, step: loop.Done) -> None:
     """The last row: `ended`, once."""
     if runtime.history.status == "ended":
         return
+    reason = SIGNALLED if step.status == "stopped" and _is_signalled(runtime) else step.reason
     keep_skills(runtime)
     expire(runtime)
-    runtime.writer.event(events.Ended(status=step.status, reason=step.reason))
-    runtime.progress.phase(f"ended: {step.reason}")
+    runtime.writer.event(events.Ended(status=step.status, reason=reason))
+    runtime.progress.phase(f"ended: {reason}")
+
+
+def _is_signalled(runtime: SessionRuntime) -> bool:
+    """Whether a signal asked for the stop: the fold does not keep who did."""
+    kind = event_payloads.kind_of(events.StopRequested)
+    newest = runtime.reader.rows(EventRow, {"kind": kind}, newest_first=True, limit=1)
+    return any(row["payload"]["author"] == SIGNAL for row in newest)
