@@ -38,7 +38,7 @@ LONGEST_TAG = 40
 MOST_TAGS = 20
 MOST_UNWRITTEN = 50
 """Sessions whose summaries are lost when a long first list is interrupted."""
-_VERSION = 8
+_VERSION = 9
 
 UNREADABLE = (StoreError, sqlite3.Error, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 """What reading a damaged session may raise."""
@@ -65,6 +65,8 @@ class Summary:
     dev_episodes: int = 0
     dev_score: float | None = None
     """Of the incumbent, else of the last iteration; the score, in [0, 1], where the task's result is one."""
+    dev_part: int = 0
+    """The sub-task, from 1, whose task these episodes were of; 0: the session's own."""
     test_successes: int = 0
     test_episodes: int = 0
     test_score: float | None = None
@@ -256,6 +258,7 @@ def summarised(ident: str, h: History) -> Summary:
         dev_successes=dev.successes,
         dev_episodes=dev.episodes,
         dev_score=dev.score,
+        dev_part=shown.sub_task + 1 if shown and h.part(shown.sub_task) else 0,
         test_successes=test.successes,
         test_episodes=test.episodes,
         test_score=test.score,

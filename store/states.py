@@ -428,6 +428,13 @@ class History:
         best = self.incumbents.get(sub_task)
         return next((i for i in self.iterations if best and (i.sub_task, i.number) == (sub_task, best.iteration)), None)
 
+    def part(self, sub_task: int) -> str:
+        """The task of a sub-task, which its development episodes are of; "" where it is the session's own, which the
+        test is of."""
+        ordered = self.task_plans[-1].sub_tasks if self.task_plans else []
+        task = str(ordered[sub_task].get("task", "")) if sub_task < len(ordered) else ""
+        return task if task != self.session.get("task") else ""
+
     @property
     def sub_task(self) -> int:
         return self.iterations[-1].sub_task if self.iterations else 0

@@ -30,7 +30,7 @@ from rlgpt.training.session.inbox import Inbox
 from rlgpt.training.session.llm_journal import StoreJournal
 from rlgpt.training.session.replaying import REPLAY, recorded_of
 from rlgpt.training.session.runtime import SessionRuntime
-from rlgpt.training.session.where import where
+from rlgpt.training.session.where import other_simulator, where
 from rlgpt.training.steps.commands import apply_pending
 from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.away.world import games_place
@@ -134,6 +134,8 @@ def begin(folder: SessionFolder, writer: Writer, host: events.ActionHost, here: 
     if before is not None and before["cpu"] != here["cpu"]:
         was = f"{here['cpu']} at {here['node']}, before it was {before['cpu']} at {before['node']}"
         writer.event(events.Nondeterministic(f"continued on another kind of processor: {was}"))
+    if before is not None and (cause := other_simulator(before, here)):
+        writer.event(events.Nondeterministic(cause))
 
 
 def tell_other_version(writer: Writer, world: World) -> None:

@@ -24,6 +24,7 @@ from rlgpt.console.commands.words import Json, Session, complete_session
 from rlgpt.console.view.happenings import logged
 from rlgpt.console.view.logs import LEVEL, LEVELS, at_level, log_line
 from rlgpt.console.view.numbers import count, day_time, measured, money
+from rlgpt.console.view.sessions import newest_result
 from rlgpt.console.view.text import plain
 from rlgpt.store.catalog import Summary, find
 from rlgpt.store.errors import NoSession
@@ -215,7 +216,7 @@ def _status(s: Summary) -> str:
 def _row(s: Summary) -> tuple[object, ...]:
     if s.fault:
         return (s.id, "", "", "", _status(s), "", "", "", "", "")
-    result, split = (s.test, "test") if s.test_episodes else (s.dev, "dev")
+    result, split = newest_result(s)
     return (
         s.id,
         s.name,

@@ -18,4 +18,15 @@ class CallsPane(ListPane):
     follow = True
 
     def entries_of(self, moment: Moment) -> list[Entry]:
-        return logs.call_entries(moment, self.width, self.expanded)
+        return logs.call_entries(moment, self.width, self.expanded, self.filter)
+
+    def found(self, moment: Moment) -> str:
+        """Of all calls, also those that the pane has no room for."""
+        return f"{len(logs.call_rows(moment, self.filter))} of {len(logs.call_rows(moment))}"
+
+    def yank(self) -> str:
+        """The reply, else the prompt. Read when it is asked for: of thousands of calls that took most of a redraw."""
+        texts = self.current.fields.get("texts") if self.current else None
+        if self.moment is None or not isinstance(texts, list) or not texts:
+            return super().yank()
+        return self.moment.text(texts[-1]) or ""

@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from rlgpt.console.keymap import bindings
 from rlgpt.console.panes.painted import Painted
-from rlgpt.console.view.text import Entry, Line, line, plain
+from rlgpt.console.view.text import Entry, Line, has_words, line, plain
 
 LONG = 8
 """Lines of an entry from which only the first shows the cursor: it would flood the pane."""
@@ -88,10 +88,8 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         return len(self._all)
 
     def _apply(self, at_end: bool, before: list[tuple[Line, str]]) -> None:
-        words = self.filter.casefold().split()
-        self.entries = [
-            e for e in self._all if not words or (e.selectable and all(w in e.search.casefold() for w in words))
-        ]
+        words = self.filter.split()
+        self.entries = [e for e in self._all if not words or (e.selectable and has_words(e.search, self.filter))]
         self.matching = len(self.entries)
         if words and self._all and not self.entries:
             none = line((f"Nothing here has “{self.filter}”.", "dim"))

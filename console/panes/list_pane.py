@@ -38,8 +38,11 @@ class ListPane(Lines, Pane):
         if self.moment is None:
             return
         self.set_entries(self.entries_of(self.moment))
-        words = f"/{self.filter} {self.matching} of {self.total}" if self.filter else self.summary()
-        self.note(words)
+        self.note(f"/{self.filter} {self.found(self.moment)}" if self.filter else self.summary())
+
+    def found(self, moment: Moment) -> str:
+        """How many entries the filter leaves, of how many."""
+        return f"{self.matching} of {self.total}"
 
     def summary(self) -> str:
         return ""

@@ -19,7 +19,12 @@ class LogPane(ListPane):
     level = logs.LEVEL
 
     def entries_of(self, moment: Moment) -> list[Entry]:
-        return logs.log_entries(moment, self.width, self.level, self.expanded)
+        return logs.log_entries(moment, self.width, self.level, self.expanded, self.filter)
+
+    def found(self, moment: Moment) -> str:
+        """Of all rows, also those that the pane has no room for."""
+        every = logs.log_rows(moment, self.level)
+        return f"{len(logs.log_rows(moment, self.level, self.filter))} of {len(every)}"
 
     def summary(self) -> str:
         return "" if self.level == "debug" else f"{self.level} and above"

@@ -101,7 +101,7 @@ class Operator:
             "approve": "" if waits else "no plan waits for approval",
             "reject": "" if waits else "no plan waits for approval",
             "verdict": "" if judgeable else "there is nothing to judge yet",
-            "override": "" if h.plans else "there is no plan yet",
+            "override": "" if pending or h.plan else "no plan is active or waits for approval yet",
             "edit_code": "" if h.attempts else "there is no code yet",
             "cancel_call": "" if m.worker.calls else "no call to a model is under way",
             "stop_training": "" if any(r.state == "running" for r in h.runs.values()) else "no PPO run is under way",

@@ -198,6 +198,9 @@ class OverrideScreen(Leavable, Screen[None]):
                 f"the plan has moved on; {rebase} takes your edits over to the newest revision", "warning"
             )
             return
+        if why := view.rejected(moment.history, self.draft):
+            shell_of(self).tell(f"not sent: {why}", "warning")
+            return
         if not self.draft.new_predicates:
             self._send(when)
         elif not self._is_checking:

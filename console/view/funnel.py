@@ -38,6 +38,8 @@ class Measured:
     variant: str
     numbers: tuple[int, ...]
     """Of the evaluations."""
+    part: str
+    """The task of the episodes where it is a part of the session's own, else ""."""
     shares: Mapping[str, Share]
     """By sub-action, in the order of the plan; last `TASK`, unless the result of the task is a score."""
 
@@ -178,7 +180,8 @@ def _measured(h: History, iteration: IterationState, split: str) -> Measured:
     }
     if not h.scored:
         shares[TASK] = Share(sum(e.successes for e in parts), episodes)
-    return Measured(iteration.number, _variant(iteration, split), tuple(e.number for e in parts), shares)
+    part = h.part(iteration.sub_task) if split == "dev" else ""
+    return Measured(iteration.number, _variant(iteration, split), tuple(e.number for e in parts), part, shares)
 
 
 # ---- what the pane and the command show ------------------------------------------------------------
@@ -189,7 +192,8 @@ def entries(shown: Funnel, width: int, ended: bool = False) -> list[Entry]:
     out = [Entry("head", tuple(_head(shown, width)), selectable=False)]
     worst = shown.worst
     for position, step in enumerate(shown.steps, 1):
-        out.append(_entry(step, position, step is worst, shown.scored, width))
+        part = shown.dev.part if shown.dev and step.name == TASK else ""
+        out.append(_entry(step, position, step is worst, shown.scored, width, part))
     if not shown.recorded:
         text = "This session did not record which episode reached what: "
         text += "which was missing first is not known." if shown.scored else "the losses are differences of two bars."
@@ -200,9 +204,12 @@ def entries(shown: Funnel, width: int, ended: bool = False) -> list[Entry]:
 def _head(shown: Funnel, width: int) -> list[Line]:
     parts = []
     if shown.dev:
-        parts.append(f"dev of iteration {shown.dev.iteration} ({ACTING.get(shown.dev.variant, shown.dev.variant)})")
+        of = f" of {shown.dev.part}" if shown.dev.part else ""
+        acting = ACTING.get(shown.dev.variant, shown.dev.variant)
+        parts.append(f"dev of iteration {shown.dev.iteration}{of} ({acting})")
     if shown.test:
-        parts.append(f"test of iteration {shown.test.iteration}")
+        whole = ", of the whole task" if shown.dev and shown.dev.part else ""
+        parts.append(f"test of iteration {shown.test.iteration}{whole}")
     if shown.before:
         parts.append(f"change since iteration {shown.before.iteration}")
     lines = wrap("Episodes that reached each sub-action: " + ", ".join(parts), width, "dim", most=4)
@@ -218,12 +225,14 @@ def _head(shown: Funnel, width: int) -> list[Line]:
     return lines
 
 
-def _entry(step: Step, position: int, worst: bool, scored: bool, width: int) -> Entry:
+def _entry(step: Step, position: int, worst: bool, scored: bool, width: int, part: str) -> Entry:
+    """`part`: what development counts as the task, where it is a part of it."""
     causes = ", ".join(f"{cause} {number}" for cause, number in step.causes[:3])
     count = f"first missing in {step.lost}" if scored else f"{step.lost} lost"
     loss = f"{'▼ ' if worst else ''}{count}" + (f": {causes}" if causes else "") if step.lost else ""
     left = line(
         (f"{position:>2} ", "dim"), (step.name, "bold"), (f" {step.mode}" if step.mode else "", "dim"),
+        (f", in dev {part}" if part else "", "dim"),
     )  # fmt: skip
     right = line((loss, "bad bold" if worst else "warn"))
     if not loss and step.without:

@@ -10,7 +10,7 @@ from rlgpt.console.view import live, spending
 from rlgpt.console.view.happenings import LogLine
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, duration, many, money, time_of_day
-from rlgpt.console.view.text import Entry, Line, fit, folded, line, plain, spread, wrap
+from rlgpt.console.view.text import Entry, Line, fit, folded, has_words, line, plain, spread, wrap
 from rlgpt.console.view.words import ROLES, RULES, asked_for, nothing
 from rlgpt.store.events import Probed
 from rlgpt.store.row_types import LlmCallRow
@@ -42,9 +42,17 @@ def at_level(row: LogLine, level: str) -> bool:
     return _rank(str(row["level"])) >= LEVELS.index(level)
 
 
-def log_entries(m: Moment, width: int, level: str = LEVEL, expanded: frozenset[str] = frozenset()) -> list[Entry]:
-    """Newest at the bottom, at `level` and above."""
-    rows = [row for row in m.logs if at_level(row, level)]
+def log_rows(m: Moment, level: str, wanted: str = "") -> list[LogLine]:
+    """Those at `level` and above that have the `wanted` words of a filter."""
+    rows = (row for row in m.logs if at_level(row, level))
+    return [row for row in rows if not wanted or has_words(_said(row), wanted)]
+
+
+def log_entries(
+    m: Moment, width: int, level: str = LEVEL, expanded: frozenset[str] = frozenset(), wanted: str = ""
+) -> list[Entry]:
+    """Newest at the bottom, at `level` and above. `wanted`: what the pane filters by, which older rows may have too."""
+    rows = log_rows(m, level, wanted)
     out = _left_out(len(rows))
     for row in rows[-MOST:]:
         key = f"log:{row['seq']}"
@@ -57,23 +65,29 @@ def log_entries(m: Moment, width: int, level: str = LEVEL, expanded: frozenset[s
             lines = folded(log_line(row), width, "         ")
         else:
             lines = [fit(log_line(row), width)]
-        text = f"{row['event']} {_fields(row)}"
+        text = _said(row)
         out.append(Entry(key, tuple(lines), search=text, yank=text, seq=row["seq"]))
     if not out:
         out.append(Entry("note", (line((f"Nothing logged at {level} or above.", "dim")),), selectable=False))
     return out
 
 
-def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) -> list[Entry]:
-    """One entry a call, newest at the bottom; expanded with prompt and reply."""
-    calls = merged(m.calls)
+def call_rows(m: Moment, wanted: str = "") -> list[LlmCallRow]:
+    """The last row of each call that has the `wanted` words of a filter."""
+    return [call for call in merged(m.calls) if not wanted or has_words(_asked(call, m), wanted)]
+
+
+def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset(), wanted: str = "") -> list[Entry]:
+    """One entry a call, newest at the bottom; expanded with prompt and reply. `wanted` as in `log_entries`."""
+    every = merged(m.calls)
+    calls = call_rows(m, wanted) if wanted else every
     spent = m.history.spent
     who = RULES if m.rules else "LLM"
     head = line(
         (f"{many(spent.calls, 'call')} to the {who}", "bold"),
         (f"   {count(spent.tokens)} tokens   {money(spent.cost, spent.unknown_price)}", "dim"),
     )
-    table = spending.lines(calls, width, m.rules)
+    table = spending.lines(every, width, m.rules)
     out = [Entry("head", (head, *table), selectable=False), *_left_out(len(calls))]
     under_way = {call.call: call for call in m.worker.calls} if m.live else {}
     tried: dict[tuple[str, str], list[Probed]] = {}
@@ -82,21 +96,13 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
     for call in calls[-MOST:]:
         key = f"call:{call['call']}"
         answered = call["state"] == "answered"
-        glyph, style = ("✓", "ok") if answered else ("✗", "bad") if call["state"] == "failed" else ("…", "accent")
         tokens = "" if m.rules else f"{count(call['tokens_in'])}→{count(call['tokens_out'])} "
-        spoken = under_way.pop(str(call["call"]), None)
+        spoken = under_way.get(str(call["call"]))
         if call["state"] == "sent":
             tokens = "waiting "
         price = "unknown" if call["cost"] is None else money(call["cost"])
         cost = "" if m.rules or call["state"] == "sent" else f"{price} "
-        what, item = asked_for(str(call["step"]))
-        role = ROLES.get(str(call["role"]), str(call["role"]))
-        number = _iteration(m, int(call["seq"]))
-        left = line(
-            (f"{glyph} ", style), (f"{role:<12} ", "bold"), what, (item, "bold"),
-            (f"  iteration {number}" if number is not None else "", "dim"),
-            (f"  {call['model']}" if not m.rules else "", "dim"),
-        )  # fmt: skip
+        left = _title(call, m)
         right = live.tail(spoken, m.now) if spoken else line((f"{tokens}{cost}{duration(call['seconds'])}", "dim"))
         lines: list[Line] = [spread(left, right, width)]
         if call["error"]:
@@ -114,21 +120,42 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) 
                     lines += _wrapped(
                         "reading…" if text is None else readable(text), width, "dim" if name == "prompt" else "", 400
                     )
-        yank = m.text(call["reply_hash"] or call["request_hash"] or "") or ""
         out.append(
             Entry(
                 key,
                 tuple(lines),
-                search=f"{plain(left)} {call['model']} {call['error']}",
-                yank=yank,
+                search=_asked(call, m),
                 seq=call["seq"],
                 fields={"texts": [h for h in (call["request_hash"], call["reply_hash"]) if h]},
             )
         )
-    out += [live.entry(call, m, width) for call in under_way.values()]
-    if not calls and not under_way:
+    known = {str(call["call"]) for call in every}
+    out += [live.entry(call, m, width) for name, call in under_way.items() if name not in known]
+    if not every and not under_way:
         out.append(Entry("note", (line((nothing("No calls", m.history.status == "ended"), "dim")),), selectable=False))
     return out
+
+
+def _title(call: LlmCallRow, m: Moment) -> Line:
+    glyph, style = {"answered": ("✓", "ok"), "failed": ("✗", "bad")}.get(call["state"], ("…", "accent"))
+    what, item = asked_for(str(call["step"]))
+    role = ROLES.get(str(call["role"]), str(call["role"]))
+    number = _iteration(m, int(call["seq"]))
+    return line(
+        (f"{glyph} ", style), (f"{role:<12} ", "bold"), what, (item, "bold"),
+        (f"  iteration {number}" if number is not None else "", "dim"),
+        (f"  {call['model']}" if not m.rules else "", "dim"),
+    )  # fmt: skip
+
+
+def _asked(call: LlmCallRow, m: Moment) -> str:
+    """What a filter of the calls looks into."""
+    return f"{plain(_title(call, m))} {call['model']} {call['error']}"
+
+
+def _said(row: LogLine) -> str:
+    """What a filter of the log looks into."""
+    return f"{row['event']} {_fields(row)}"
 
 
 def _iteration(m: Moment, seq: int) -> int | None:

@@ -20,6 +20,13 @@ def stale(h: History, draft: Draft) -> PlanState | None:
     return newest if newest is not None and newest.revision != draft.base.revision else None
 
 
+def rejected(h: History, draft: Draft) -> str:
+    """That the draft's plan was rejected elsewhere and nothing stands in its place: a worker would refuse the edits."""
+    if h.pending_plan or h.plan:
+        return ""
+    return f"Plan {draft.base.revision} was rejected meanwhile: your edits stay here until the next plan comes."
+
+
 def entries(draft: Draft, model: PlanState | None, width: int) -> list[Entry]:
     """One entry a sub-action, with its fields and what differs from the plan it was begun on and the model's."""
     out: list[Entry] = []
@@ -113,6 +120,7 @@ def summary(h: History, draft: Draft, width: int, keys: Mapping[str, str] = NO_K
     else:
         lines.append(line((f"no edits yet on plan {draft.base.revision}", "dim")))
     newer = stale(h, draft)
+    lines += wrap(rejected(h, draft), width, "bad bold")
     if newer is not None:
         lines += conflict(draft, newer, width, short("override.rebase", keys))
     for command in list(h.commands.values())[-3:]:

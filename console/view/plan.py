@@ -59,7 +59,8 @@ def entries(m: Moment, width: int, expanded: frozenset[str] = frozenset()) -> li
     pending = h.pending_plan
     if plan is None and pending is None:
         if not out:
-            out.append(_note(unplanned(h.status == "ended") if h.seq else "No rows yet.", width))
+            rejected = f"Plan {max(h.plans)} was rejected, and no other has come." if h.plans else ""
+            out.append(_note(rejected or (unplanned(h.status == "ended") if h.seq else "No rows yet."), width))
         return out + _commands(m, width)
     if plan:
         out += _revision(m, plan, previous(h, plan), width, expanded, "active", "ok")

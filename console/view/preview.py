@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from rlgpt.console.view.numbers import count, day_time, duration, measured, money, size
-from rlgpt.console.view.sessions import model_words, state
+from rlgpt.console.view.sessions import dev_word, model_words, state
 from rlgpt.console.view.text import Line, fit, line, wrap
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def lines(s: Summary | None, now: float, width: int, hung: Collection[str] = ())
             ("result    ", "dim"),
             ("test ", "dim"),
             (measured(s.test), "bold"),
-            ("   dev ", "dim"),
+            (f"   {dev_word(s)} ", "dim"),
             measured(s.dev),
         )
     )

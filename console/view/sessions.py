@@ -38,7 +38,12 @@ def newest_result(s: Summary) -> tuple[Measured, str]:
     """(result, split): of the test evaluation if there is one, else dev."""
     if s.test_episodes:
         return s.test, "test"
-    return s.dev, "dev" if s.dev_episodes else ""
+    return s.dev, dev_word(s) if s.dev_episodes else ""
+
+
+def dev_word(s: Summary) -> str:
+    """Development of a sub-task says so: it is no result of the task that is named beside it."""
+    return f"dev of part {s.dev_part}" if s.dev_part else "dev"
 
 
 def model_words(model: str) -> str:

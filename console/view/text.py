@@ -40,6 +40,12 @@ class Entry:
     selectable: bool = True
 
 
+def has_words(text: str, wanted: str) -> bool:
+    """Whether a filter leaves what says `text`: each of the `wanted` words is in it."""
+    text = text.casefold()
+    return all(word in text for word in wanted.casefold().split())
+
+
 def line(*parts: str | Span | tuple[str, str]) -> Line:
     """Plain strings and (text, style) pairs as one line; empty parts vanish."""
     spans = (Span(part) if isinstance(part, str) else Span(*part) for part in parts)

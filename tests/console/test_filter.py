@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from driving import console, screen_text
+import pytest
+from driving import console, screen_text, until
+from moments import moment
+from sample_sessions import whole
+from story import Story
+
+from rlgpt.console.view import logs
+from rlgpt.console.view.text import plain
 
 
 async def test_code_is_not_filtered_away_and_a_filter_left_with_the_mouse_is_closed(
@@ -20,3 +27,48 @@ async def test_code_is_not_filtered_away_and_a_filter_left_with_the_mouse_is_clo
         await pilot.click("#plan", offset=(5, 3))
         await pilot.pause()
         assert not app.screen.query_one("#filter").has_class("-open")
+
+
+async def test_a_filter_finds_rows_of_the_log_that_the_pane_has_no_room_for(
+    home: Path, store: Callable[..., Path]
+) -> None:
+    told = whole()
+    told.log("info", "an early word")
+    for number in range(logs.MOST + 1):
+        told.log("info", f"row {number}")
+    store(story=told)
+    async with console(home, "261121-010000-aa") as (app, pilot):
+        await pilot.press("6")
+        assert "an early word" not in screen_text(app)
+        await pilot.press("slash", *"early", "enter")
+        assert "an early word" in screen_text(app)
+        every = len(logs.log_rows(moment(told), logs.LEVEL))
+        assert f"/early 1 of {every}" in screen_text(app)
+
+
+def test_a_filter_finds_calls_that_the_pane_has_no_room_for() -> None:
+    told = Story(llm="openai")
+    told.open()
+    told.call("fast", "write/0.0/dig/1", "p", "r", error="no route to host")
+    for number in range(logs.MOST):
+        told.call("fast", f"write/0.0/chop/{number}", "p", "r")
+    found = logs.call_entries(moment(told), 80, wanted="✗ ROUTE dig")
+    assert [entry.key for entry in found if entry.selectable] == ["call:c1"]
+    assert f"{logs.MOST + 1:,} calls" in plain(found[0].lines[0])
+
+
+async def test_what_is_copied_of_a_call_is_read_when_it_is_copied(
+    home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Story(llm="openai")
+    told.open()
+    told.call("fast", "write/0.0/dig/1", "the prompt", "the reply")
+    read: list[str] = []
+    logs.call_entries(moment(told, text=read.append), 80)
+    assert not read
+    store(story=told)
+    async with console(home, "261121-010000-aa") as (app, pilot):
+        copied: list[str] = []
+        monkeypatch.setattr(app, "copy_to_clipboard", copied.append)
+        await pilot.press("7", "G", "y")
+        await until(pilot, lambda: copied == ["the reply"])

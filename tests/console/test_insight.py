@@ -12,9 +12,11 @@ from story import Story
 
 from rlgpt.console.view import code, episodes, funnel, options, plan, why, world
 from rlgpt.console.view.episodes import TASK, Place
+from rlgpt.console.view.sessions import newest_result
 from rlgpt.console.view.text import Entry, plain, width_of
 from rlgpt.console.view.world import END, Cursor
 from rlgpt.store import events
+from rlgpt.store.catalog import summarised
 
 ORDER = ("collect_wood", "place_table", "make_wood_pickaxe", "collect_stone")
 
@@ -56,6 +58,20 @@ def test_the_funnel_counts_where_episodes_are_lost_and_what_ended_them() -> None
     assert "Most are lost at place_table: 2 episodes (zombie 1, step limit 1)" in text and "▼ 2 lost" in text
 
 
+def test_the_funnel_tells_a_part_of_a_long_task_from_the_whole_that_is_tested() -> None:
+    s = told()
+    assert "in dev" not in said(funnel.entries(funnel.funnel(moment(s)), 80))
+    whole_task = s.rows[0][1]["task"]
+    ordered = [{"task": name, "goal": "g", "reason": "r"} for name in ("first_part", whole_task)]
+    s.add("task_plan", revision=1, author="planner", sub_tasks=ordered, reason="")
+    text = said(funnel.entries(funnel.funnel(moment(s)), 120))
+    assert "dev of iteration 1 of first_part (" in text and "the task, in dev first_part" in text
+    history = moment(s).history
+    assert (history.part(0), history.part(1), history.part(2)) == ("first_part", "", "")
+    told_of = summarised("x", history)
+    assert (told_of.dev_part, newest_result(told_of)[1]) == (1, "dev of part 1")
+
+
 def test_a_session_that_did_not_record_who_reached_what_has_the_difference_of_two_bars() -> None:
     found = funnel.funnel(moment(told(recorded=False)))
     assert not found.recorded and [step.lost for step in found.steps] == [0, 2, 1, 0, 1]
@@ -84,10 +100,10 @@ def test_a_sub_action_of_a_score_is_marked_by_its_own_share() -> None:
     assert item is not None and acting.items.index(item) > 0
     assert plan._works(acting, item, shares)[0] == "✓"
     assert plan._works(acting, item, shares | {TASK: funnel.Share(0, 20)})[0] == "✗"
-    scored = funnel.Funnel(funnel.Measured(0, "full", (1,), shares), None, None, (), True)
+    scored = funnel.Funnel(funnel.Measured(0, "full", (1,), "", shares), None, None, (), True)
     assert scored.scored
     step = funnel.Step("collect_wood", "rl", shares["collect_wood"], None, None, 20)
-    assert "first missing in 20" in said([funnel._entry(step, 1, True, True, 80)])
+    assert "first missing in 20" in said([funnel._entry(step, 1, True, True, 80, "")])
 
 
 def test_of_a_score_without_records_nobody_claims_what_was_missing_first() -> None:

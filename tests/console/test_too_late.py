@@ -216,3 +216,42 @@ async def test_the_help_offers_the_first_match_that_can_be_done(live: Path) -> N
         await until(pilot, lambda: app.screen.query_one(Lines).filter == "fork")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
+
+
+async def test_the_plan_is_not_edited_between_the_first_one_that_was_rejected_and_the_next(
+    home: Path, store: Callable[..., Path], said: list[str]
+) -> None:
+    story = Story(review=True)
+    story.open()
+    story.add("iteration", 0.0, sub_task=0, number=0)
+    story.plan(0, 1, waiting=True)
+    story.event(events.PlanRejected(revision=1, text="there is no tree", author="ada@lab"))
+    story.phase("Plan", sub_task=0, iteration=0, failed=[], last_depth=False)
+    store(LIVE, story)
+    with Lease.acquire(home / "sessions" / LIVE):
+        async with console(home, LIVE) as (app, pilot):
+            await pilot.press("o")
+            await until(pilot, lambda: said[-1:] == ["override: no plan is active or waits for approval yet"])
+            assert isinstance(app.screen, SessionScreen)
+            assert "Plan 1 was rejected" in screen_text(app) and "not planned yet" not in screen_text(app)
+
+
+async def test_edits_of_a_first_plan_that_was_rejected_elsewhere_stay_in_the_editor(
+    home: Path, store: Callable[..., Path], said: list[str]
+) -> None:
+    story = Story(review=True)
+    story.open()
+    story.add("iteration", 0.0, sub_task=0, number=0)
+    story.plan(0, 1, waiting=True)
+    place, known = store(LIVE, story), len(story.rows)
+    with Lease.acquire(place):
+        async with console(home, LIVE) as (app, pilot):
+            await pilot.press("o")
+            await until(pilot, lambda: isinstance(app.screen, OverrideScreen))
+            await pilot.press("p")
+            story.event(events.PlanRejected(revision=1, text="there is no tree", author="ada@lab"))
+            append(place, story.rows[known:], {})
+            await until(pilot, lambda: "Plan 1 was rejected meanwhile" in screen_text(app))
+            await pilot.press("ctrl+s")
+            await until(pilot, lambda: said[-1:] and said[-1].startswith("not sent: Plan 1 was rejected"))
+            assert isinstance(app.screen, OverrideScreen) and app.screen.draft.changed and sent(home) == 0

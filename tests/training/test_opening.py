@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -16,6 +17,7 @@ from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 from rlgpt.training.opening import begin, tell_other_version
 from rlgpt.training.session.runtime import SessionRuntime
+from rlgpt.training.session.where import versions
 from rlgpt.training.steps.learning import warm_start
 from rlgpt.training.worlds.protocol import World
 
@@ -128,3 +130,30 @@ def test_a_session_that_goes_on_in_another_version_of_its_world_says_so_once(
     with Reader(folder) as reader:
         (cause,) = reader.history_at().nondeterministic
     assert cause == f"goes on in version another of the world line; it was begun in {begun_in}"
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "causes"),
+    [
+        ({"mujoco": "3.10.0"}, {"mujoco": "3.5.0"}, ["continued with mujoco 3.5.0, before it was 3.10.0"]),
+        ({"mujoco": "3.10.0"}, {"mujoco": "3.10.0"}, []),
+        ({}, {"mujoco": "3.5.0"}, []),
+        ({"mujoco": "3.10.0"}, {}, []),
+    ],
+)
+def test_a_session_that_goes_on_in_another_version_of_its_simulator_says_so(
+    then: dict[str, str], now: dict[str, str], causes: list[str], trained: tuple[SessionFolder, list[str]]
+) -> None:
+    folder, _ = trained
+    for packages in (then, now, now):
+        with Writer(folder) as writer:
+            begin(folder, writer, {}, {"node": "here", "cpu": "x86_64 AVX2", "versions": dict(packages)})
+    with Reader(folder) as reader:
+        assert reader.history_at().nondeterministic == causes
+
+
+def test_the_simulator_is_told_by_a_process_whose_world_has_imported_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    mujoco = pytest.importorskip("mujoco", reason="The kitchen is not installed: pip install 'rlgpt[kitchen]'.")
+    assert versions()["mujoco"] == mujoco.__version__
+    monkeypatch.delitem(sys.modules, "mujoco")
+    assert "mujoco" not in versions()

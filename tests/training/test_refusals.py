@@ -14,7 +14,7 @@ from rlgpt.training.host.client.errors import HostError
 from rlgpt.training.session.creation import CannotCreate
 from rlgpt.training.session.refusals import refusal_of
 from rlgpt.training.worlds.protocol import UnknownTask, WorldFailed
-from rlgpt.training.worlds.registry import UnknownWorld
+from rlgpt.training.worlds.registry import UnknownWorld, WorldLacksSomething
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,7 @@ from rlgpt.training.worlds.registry import UnknownWorld
         (CannotCreate("a sentence", Exit.UNAVAILABLE), Exit.UNAVAILABLE),
         (UnknownTask("a sentence"), Exit.USAGE),
         (UnknownWorld("a sentence"), Exit.USAGE),
+        (WorldLacksSomething("a sentence"), Exit.UNAVAILABLE),
         (WorldFailed("a sentence"), Exit.UNAVAILABLE),
         (BadPlace("a sentence"), Exit.UNAVAILABLE),
         (DiskFull("a sentence"), Exit.UNAVAILABLE),

@@ -11,7 +11,7 @@ from rlgpt.training.experiments.declared import Undeclared
 from rlgpt.training.host.client.errors import HostError
 from rlgpt.training.session.creation import UNAVAILABLE, USAGE, CannotCreate
 from rlgpt.training.worlds.protocol import UnknownTask, WorldFailed
-from rlgpt.training.worlds.registry import UnknownWorld
+from rlgpt.training.worlds.registry import UnknownWorld, WorldLacksSomething
 
 OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE)
 
@@ -26,6 +26,8 @@ def refusal_of(error: BaseException) -> Refusal | None:
     match error:
         case CannotCreate():
             return Refusal(str(error), error.code)
+        case WorldLacksSomething():
+            return Refusal(str(error), UNAVAILABLE)
         case UnknownTask() | UnknownWorld():
             return Refusal(str(error.args[0]), USAGE)  # a KeyError puts its sentence in quotes
         case WorldFailed() | BadPlace() | DiskFull():

@@ -8,6 +8,7 @@ import importlib.metadata
 import os
 import platform
 import socket
+import sys
 from collections.abc import Iterable
 
 from rlgpt.store.events import Where
@@ -17,6 +18,9 @@ from rlgpt.store.row_types import JsonObject
 PACKAGES = (
     "rlgpt", "torch", "stable-baselines3", "numpy", "opensimplex", "numba", "crafter", "gymnasium", "openai",
 )  # fmt: skip
+SIMULATORS = ("mujoco",)
+"""Packages, named as their modules, that compute what happens in a world; another version of one computes it otherwise.
+They are told by a process that has imported them, since the worlds of other sessions do without."""
 
 
 def where() -> Where:
@@ -24,7 +28,15 @@ def where() -> Where:
 
 
 def versions() -> JsonObject:
-    return {"python": platform.python_version(), "machine": platform.machine(), **installed(PACKAGES)}
+    packages = (*PACKAGES, *(name for name in SIMULATORS if name in sys.modules))
+    return {"python": platform.python_version(), "machine": platform.machine(), **installed(packages)}
+
+
+def other_simulator(before: Where, here: Where) -> str:
+    """The sentence on the simulators whose version differs between two places, "" where none is known to."""
+    then, now = (place["versions"] for place in (before, here))
+    named = [name for name in SIMULATORS if then.get(name) and now.get(name) and then[name] != now[name]]
+    return ", ".join(f"continued with {name} {now[name]}, before it was {then[name]}" for name in named)
 
 
 def installed(packages: Iterable[str]) -> dict[str, str | None]:

@@ -39,12 +39,16 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(_entry_points()))
 
 
+class WorldLacksSomething(UnknownWorld):
+    """A world of ours that this machine cannot have as it is: a package is missing, or has another version."""
+
+
 @cache
 def get(name: str) -> World:
     """The world called `name`, made once per process.
 
     `name` may also be `package.module:function`, for a world that is not registered.
-    Raises `UnknownWorld`.
+    Raises `UnknownWorld`, `WorldLacksSomething`.
     """
     module, colon, function = name.partition(":")
     point = EntryPoint(name, name, GROUP) if colon else _entry_points().get(name)
@@ -56,9 +60,12 @@ def get(name: str) -> World:
     except ModuleNotFoundError as error:
         extra = _EXTRA_OF_MODULE.get(error.name or "")
         reason = f"it needs {error.name}: pip install 'rlgpt[{extra}]'" if extra else f"{error}"
-        raise UnknownWorld(f"The world {name!r} cannot be loaded: {reason}.") from error
+        refused = WorldLacksSomething if extra else UnknownWorld
+        raise refused(f"The world {name!r} cannot be loaded: {reason}.") from error
     except (ImportError, AttributeError) as error:
-        raise UnknownWorld(f"The world {name!r} cannot be loaded: {error}.") from error
+        lacks = name in _BUILT_IN and isinstance(error, ImportError)
+        refused = WorldLacksSomething if lacks else UnknownWorld
+        raise refused(f"The world {name!r} cannot be loaded: {error}.") from error
     except (Exception, SystemExit) as error:  # another package's code
         place = raised_in(error, (module if colon else point.module).partition(".")[0])
         words = one_line(error) + (f" ({place})" if place else "")

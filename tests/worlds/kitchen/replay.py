@@ -22,12 +22,14 @@ from rlgpt.training.worlds.kitchen.arm import Servo
 from rlgpt.training.worlds.kitchen.env import KitchenEnv
 from rlgpt.training.worlds.kitchen.model import SUBSTEPS, TIMESTEP, model_file
 from rlgpt.training.worlds.kitchen.names import NATIVE_ACTION_SIZE
+from rlgpt.training.worlds.kitchen.tasks import objects_of
 
 STOCK_TIMESTEP = 0.002
 
 
 def replay(env: KitchenEnv, seed: int, commands: Sequence[Sequence[int]], timestep: float = TIMESTEP) -> bool:
-    """Whether stock's own test of success holds at the end; of our env only the start of its episode is used."""
+    """Whether each object of the task has passed stock's own test of success after some env step; of our env only the
+    start of its episode is used."""
     env.reset(seed)
     model = mujoco.MjModel.from_xml_path(str(model_file()))
     model.opt.timestep = timestep
@@ -38,6 +40,7 @@ def replay(env: KitchenEnv, seed: int, commands: Sequence[Sequence[int]], timest
     mujoco.mj_forward(model, data)
     servo, site = Servo(model, data), model.site("end_effector").id
     aim, roll = data.site_xpos[site].copy(), 0.0
+    left = {name.replace("_", " ") for name in objects_of(env.task)}
     for command in commands:
         lag = aim + np.array(command[:3]) / 1000 - data.site_xpos[site]
         aim = data.site_xpos[site] + lag * min(1.0, 0.06 / max(float(np.linalg.norm(lag)), 1e-9))
@@ -48,7 +51,11 @@ def replay(env: KitchenEnv, seed: int, commands: Sequence[Sequence[int]], timest
         for _ in range(round(SUBSTEPS * TIMESTEP / timestep)):
             mujoco.mj_step(model, data)
         mujoco.mj_forward(model, data)
-    name = env.task.id.removesuffix("_blind2").replace("_", " ")
+        left = {name for name in left if not _at_goal(data, name)}
+    return not left
+
+
+def _at_goal(data: mujoco.MjData, name: str) -> bool:
     achieved = data.qpos[stock.OBS_ELEMENT_INDICES[name]]
     return bool(math.dist(achieved, stock.OBS_ELEMENT_GOALS[name]) < stock.BONUS_THRESH)
 

@@ -8,11 +8,14 @@ import pytest
 CODE = """
 import sys
 {before}
+from rlgpt.training.session.refusals import refusal_of
 from rlgpt.training.worlds import registry
 try:
     registry.get("kitchen")
 except registry.UnknownWorld as error:
-    print(error)
+    told, code = refusal_of(error)
+    assert code == 5, "the machine lacks something"
+    print(told)
 """
 CURE = "pip install 'rlgpt[kitchen]'."
 

@@ -23,6 +23,16 @@ def test_recorded_commands_give_the_same_success(task):
     assert True in outcomes
 
 
+def test_of_a_chain_each_object_must_have_been_at_its_goal():
+    env = registry.get("kitchen").make("kitchen_complete")
+    outcomes = set()
+    for seed in (700_002, 700_003):
+        played = play(env, seed, plan_of("kitchen_complete"))
+        assert replay(env, seed, played.commands) == played.success
+        outcomes.add(played.success)
+    assert outcomes == {True, False}
+
+
 def test_an_episode_cut_short_has_no_success():
     env = registry.get("kitchen").make("slide_cabinet")
     played = play(env, 700_000, plan_of("slide_cabinet"))
