@@ -23,7 +23,7 @@ from pathlib import Path
 
 from rlgpt.agents.backends import LEFT, Backend, Hear, unheard
 from rlgpt.agents.charges import Charge, broken_off, charged
-from rlgpt.agents.completions import Completion
+from rlgpt.agents.completions import Completion, octets
 from rlgpt.agents.endpoint import Endpoint
 from rlgpt.agents.errors import AgentError, BudgetReached
 from rlgpt.agents.journal import NOTHING, Answer, Call, Held, Journal
@@ -58,6 +58,8 @@ class Exchange:
     """What else it died of."""
     received: int = 0
     """Characters so far."""
+    received_bytes: int = 0
+    """Bytes of them."""
     over: threading.Event = field(default_factory=threading.Event)
     own: bool = False
     """Sent by the session's client in its turn."""
@@ -143,7 +145,7 @@ class Ahead:
             under_way = {id(e): e for e in (*self._exchanges.values(), self._awaited) if e and not e.over.is_set()}
             for exchange in under_way.values():
                 sentence = f"the session was stopped after {exchange.received} characters"
-                exchange.result = Failure(LEFT, sentence, received=max(1, exchange.received))
+                exchange.result = Failure(LEFT, sentence, received=max(1, exchange.received_bytes))
                 exchange.seconds = time.monotonic() - exchange.since
                 if exchange.is_told:
                     self._exchanges.pop((exchange.call.step, exchange.call.request_hash), None)
@@ -160,7 +162,8 @@ class Ahead:
             if exchange is None or exchange.over.is_set():
                 return False
             sentence = f"cancelled by {by} after {exchange.received} characters"
-            exchange.result = Failure(CANCELLED, sentence, received=max(1, exchange.received))  # its prompt was read
+            # At least one: its prompt was read.
+            exchange.result = Failure(CANCELLED, sentence, received=max(1, exchange.received_bytes))
             exchange.over.set()
         if self._live:
             self._live.ended(exchange.call.id)
@@ -250,6 +253,7 @@ class Ahead:
             if exchange.over.is_set():
                 raise _Cancelled
             exchange.received += len(thought) + len(content)
+            exchange.received_bytes += octets(thought) + octets(content)
             if live:
                 live.heard(call.id, thought, content)
 

@@ -86,7 +86,7 @@ class OpenAIBackend:
         except (openai.APITimeoutError, httpx2.TimeoutException) as error:
             self._silences[endpoint.base_url] += 1
             sentence = f"no word from {where} in {silence:g} s"
-            raise Failure("timeout", sentence, received=reply.size, whole=reply.whole) from error
+            raise Failure("timeout", sentence, received=reply.received, whole=reply.whole) from error
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
             raise _unconnected(endpoint, error, reply) from error
         except openai.APIStatusError as error:
@@ -100,15 +100,16 @@ class OpenAIBackend:
             failure = _failure(endpoint, request, error.status, error.body, reply)
             if error.is_reply:
                 sentence = f"{where} answered with a chat completion that holds no reply"
-                failure = Failure("unreadable", sentence, received=reply.size, whole=True, counted=error.counted)
+                failure = Failure("unreadable", sentence, received=reply.received, whole=True, counted=error.counted)
             raise failure from error
         except BrokenOff as error:
             sentence = f"the stream of {where} ended before the reply did"
-            raise Failure("unreadable", sentence, received=max(1, reply.size)) from error
+            raise Failure("unreadable", sentence, received=max(1, reply.received)) from error
         except GivenUp as error:
             sentence = f"{where} broke off (finish_reason {_shown(endpoint, error)})"
             begun = reply.whole and reply.size > 0
-            raise Failure("connection", sentence, received=reply.size, whole=begun, counted=error.counted) from error
+            received, counted = reply.received, error.counted
+            raise Failure("connection", sentence, received=received, whole=begun, counted=counted) from error
         except NotStreamed as error:
             raise Failure("rejected stream", f"{where} does not stream", whole=reply.whole) from error
         except Page as error:
@@ -117,7 +118,7 @@ class OpenAIBackend:
         except (*_UNREADABLE, openai.APIError) as error:
             code = "unreadable" if reply.size or reply.whole else "malformed"
             sentence = f"{where} answered with no valid JSON"
-            raise Failure(code, sentence, received=reply.size, whole=reply.whole) from error
+            raise Failure(code, sentence, received=reply.received, whole=reply.whole) from error
 
     def _exchange(
         self, client: openai.OpenAI, endpoint: Endpoint, request: Mapping[str, Any], silence: float, reply: Reply
@@ -219,7 +220,7 @@ def _unconnected(endpoint: Endpoint, error: Exception, reply: Reply) -> Failure:
         sentence = f"{where} {'broke off' if reply.size or reply.whole else 'cannot be reached'} ({why})"
         if isinstance(cause, httpx2.ConnectError):  # it may be the proxy that is away, and not the server
             sentence += _proxy_hint(endpoint.base_url)
-    return Failure("connection", sentence, received=reply.size, whole=reply.whole)
+    return Failure("connection", sentence, received=reply.received, whole=reply.whole)
 
 
 def _check_account() -> None:
@@ -331,7 +332,7 @@ def _failure(
         sentence += "; no key was sent to it"
     if retry_after is not None and retry_after >= LONG:
         sentence += f"{ASKS}{retry_after:.0f} s"
-    return Failure(code, sentence, retry_after, reply.size)
+    return Failure(code, sentence, retry_after, reply.received)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

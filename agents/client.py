@@ -181,7 +181,7 @@ class Client:
         left = min(endpoint.probes, self._journal.probes_left(step)) if tools and endpoint.probes else 0
 
         def put(conversation: list[Message], temperature: float) -> tuple[Completion, R | None, str]:
-            """`asked` grows by what the model tries first, unless that is more than it can read."""
+            """The last message grows by what the model tries first, unless that is more than it can read."""
             nonlocal left
             question = conversation[-1]
             while True:

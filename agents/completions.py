@@ -188,6 +188,8 @@ class Reply:
     usage: Mapping[str, Any] = field(default_factory=dict)
     size: int = 0
     """Characters so far."""
+    received: int = 0
+    """Bytes of them, and so the most tokens that they can be: a token is at least one byte."""
     has_ended: bool = False
     """The server has said so, by a reason or by the usage after the last piece."""
     whole: bool = False
@@ -200,9 +202,14 @@ class Reply:
         self.content.append(content)
         self.refusal.append(refusal)
         called = self._take_calls(message)
-        self.size += len(thought) + len(content) + len(called) + len(refusal)
+        self.grow(thought, content, called, refusal)
         if thought or content or called:
             self.hear(thought, content + called)
+
+    def grow(self, *pieces: str) -> None:
+        """These pieces of it have come."""
+        self.size += sum(map(len, pieces))
+        self.received += sum(map(octets, pieces))
 
     def _take_calls(self, message: Mapping[str, Any]) -> str:
         """The pieces of arguments that came."""
@@ -220,7 +227,7 @@ class Reply:
             if call is None or not call.goes_on(ident, name):
                 call = _OpenCall(index)
                 self.calls.append(call)
-                self.size += 1 + len(name)
+                self.grow(" ", name)
             call.ident, call.name = call.ident or ident[:LONGEST_NAME], call.name or name[:LONGEST_NAME]
             call.arguments += _text(arguments)
             came += _text(arguments)
@@ -308,7 +315,7 @@ def of_stream(lines: Iterable[str], reply: Reply, model: str, cap: int = LONGEST
         try:
             event = json.loads(data)
         except ValueError:
-            reply.size += len(data)
+            reply.grow(data)
             raise
         began = True
         is_response = isinstance(event, Mapping) and str(event.get("type", "")).startswith(("response.", "error"))
@@ -342,7 +349,7 @@ def _take(tree: Any, reply: Reply) -> None:
     choice = _choice(tree, "delta") or _choice(tree, "message")
     if choice is not None:
         reply.take(_mapping(choice.get("delta", choice.get("message"))))
-        reply.size = max(reply.size, 1)  # the prompt was read
+        reply.size, reply.received = max(reply.size, 1), max(reply.received, 1)  # the prompt was read
         reply.finish_reason = str(choice.get("finish_reason") or reply.finish_reason)
         reply.has_ended = reply.has_ended or bool(reply.finish_reason)
 
@@ -415,6 +422,11 @@ def _thought(message: Mapping[str, Any]) -> str:
     parts = content if isinstance(content, list) else []
     thinking = [p for p in parts if isinstance(p, Mapping) and p.get("type") == "thinking"]
     return own + "".join(_text(part.get("thinking")) for part in thinking)
+
+
+def octets(text: str) -> int:
+    """Its bytes in UTF-8, those of half a surrogate pair included."""
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def encodable(text: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_FENCE = re.compile(r"[ \t]*(?P<marks>`{3,}|~{3,})(?P<info>[^`]*)")
+_FENCE = re.compile(r"[ \t]*+(?P<marks>`{3,}+|~{3,}+)(?P<info>[^`]*+)")
+"""In time linear in the line: nothing is given back, or a model that repeats `~` would be read for hours, because the
+marks of a fence may stand in its info too."""
 
 
 class Block(NamedTuple):

@@ -33,7 +33,7 @@ class Call:
     role: str
     model: str
     request: str
-    """Canonical JSON of the Chat Completions request; never a key."""
+    """Canonical JSON of the request, in the form of Chat Completions or of the Responses API; never a key."""
     request_hash: str
     try_number: int
     reserved: float | None
@@ -55,7 +55,8 @@ NOTHING = Held()
 @dataclass(frozen=True)
 class Answer:
     reply: str
-    """Canonical JSON of {content, finish_reason, refusal, model, usage}."""
+    """Canonical JSON of {content, finish_reason, refusal, model, usage}, and of {thought, calls} where there are any:
+    what `Completion.load` reads."""
     tokens_in: int
     tokens_out: int
     cost: float | None

@@ -88,7 +88,7 @@ _OUTPUT = re.compile(
 )
 """Groq's puts the number between two marks, and speaks of the context in the same sentence."""
 _PROMPT = re.compile(
-    r"([\d,]*\d)(?: tokens?)? (?:in the messages|from the input|of text input|input tokens|prompt tokens"
+    r"(?<![\d,])([\d,]*\d)(?: tokens?)? (?:in the messages|from the input|of text input|input tokens|prompt tokens"
     r"|`inputs` tokens)|\bprompt \(length ([\d,]*\d)\)"
 )
 _PAGE = re.compile(r"\s*<(?:!doctype|html|head|\?xml)\b", re.IGNORECASE)

@@ -55,12 +55,12 @@ def gpus() -> list[dict[str, float]]:
         result = subprocess.run(words, capture_output=True, text=True, check=False, timeout=5, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired):
         return []
-    processes = []
+    cards = []
     for row in result.stdout.splitlines() if result.returncode == 0 else []:
         with contextlib.suppress(ValueError):
             load, used, total = (float(cell) for cell in row.split(","))
-            processes.append({"load": load, "memory": used * 2**20, "memory_total": total * 2**20})
-    return processes
+            cards.append({"load": load, "memory": used * 2**20, "memory_total": total * 2**20})
+    return cards
 
 
 def sizes(folder: Path) -> dict[str, float]:

@@ -71,21 +71,21 @@ class Palette:
         self._ground = "" if ansi else _plain(colours.get("background", "#000000"))
 
     def style(self, tokens: str) -> Style:
-        segments = self._cache.get(tokens)
-        if segments is None:
-            segments = Style.null()
+        style = self._cache.get(tokens)
+        if style is None:
+            style = Style.null()
             for token in tokens.split():
                 if token == "night":
-                    segments = self._darkened(segments)
+                    style = self._darkened(style)
                 elif token in self._tokens:
-                    segments += self._tokens[token]
+                    style += self._tokens[token]
                 elif token.startswith("#"):
                     front, _, back = token.partition("/")
-                    segments += Style(color=front, bgcolor=back or None)
+                    style += Style(color=front, bgcolor=back or None)
             if len(self._cache) > 20_000:
                 self._cache.clear()
-            self._cache[tokens] = segments
-        return segments
+            self._cache[tokens] = style
+        return style
 
     def segments(self, spans: Iterable[Span], extra: str = "") -> list[Segment]:
         """The one way from a span to the terminal: cleaned and styled. `extra` lies under every style."""

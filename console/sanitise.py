@@ -60,16 +60,16 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def _thin_marks(text: str) -> str:
-    lines: list[str] = []
+    kept: list[str] = []
     run = 0
     for character in text:
         if unicodedata.category(character) in ("Mn", "Me", "Mc"):
             run += 1
             if run > COMBINING_LIMIT:
                 continue
-            if not lines:
-                lines.append("◌")
+            if not kept:
+                kept.append("◌")
         else:
             run = 0
-        lines.append(character)
-    return "".join(lines)
+        kept.append(character)
+    return "".join(kept)

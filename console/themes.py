@@ -18,7 +18,7 @@ THEMES = (
         surface="#161b22",
         panel="#1c232c",
         dark=True,
-        variables={"border": "#3a4654", "footer-background": "#161b22"},
+        variables={"border": "#3a4654"},
     ),
     Theme(
         name="rlgpt-light",
@@ -33,7 +33,7 @@ THEMES = (
         surface="#f1f3f5",
         panel="#e6e9ed",
         dark=False,
-        variables={"border": "#b6bec8", "footer-background": "#f1f3f5"},
+        variables={"border": "#b6bec8"},
     ),
     Theme(
         name="rlgpt-contrast",
@@ -48,6 +48,6 @@ THEMES = (
         surface="#000000",
         panel="#101010",
         dark=True,
-        variables={"border": "#9a9a9a", "footer-background": "#000000"},
+        variables={"border": "#9a9a9a"},
     ),
 )

@@ -28,10 +28,10 @@ def new_file(target: Path, durable: bool = False) -> Iterator[Path]:
         os.close(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC, 0o600))
         yield partial
         if durable:
-            _sync(partial)
+            sync(partial)
         partial.replace(target)
         if durable:
-            _sync(target.parent)
+            sync(target.parent)
     except OSError as error:
         if error.errno is None or error.filename is not None:
             raise
@@ -59,7 +59,8 @@ def write_bytes(target: Path, body: bytes, durable: bool = False) -> None:
         partial.write_bytes(body)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make a file's content, or a folder's entries, survive a power cut. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

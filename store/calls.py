@@ -8,7 +8,7 @@ from collections.abc import Iterable
 RULE_BASED = "rlgpt-rules"
 """What a row of a call names the rule-based model (`agents/endpoint.py`)."""
 LARGEST_PLAN = 24
-"""Sub-actions of a plan at most (`agents/contracts.py`)."""
+"""Sub-actions of a plan at most: `plan_edits.MOST_ITEMS`, without the import of pydantic that comes with it."""
 USUAL_PLAN = 6
 """Coded sub-actions of a plan, as an estimate takes them."""
 TOKENS_PER_CALL = (4_000, 700)

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from rlgpt.store.address import has_store
 from rlgpt.store.artifacts import digest
 from rlgpt.store.database import connect
-from rlgpt.store.errors import BadPlace, BadValue, NoSession, StoreError
+from rlgpt.store.errors import Ambiguous, BadPlace, BadValue, NoSession, StoreError
 from rlgpt.store.folder import DATABASE, SessionFolder, root, sessions
 from rlgpt.store.history import History, Measured, fold_all
 from rlgpt.store.home import home
@@ -128,7 +129,8 @@ def find(session: str) -> SessionFolder:
     """By id, a prefix of it, or name; `last` is the newest; or the path of a session's folder. Raises NoSession."""
     if os.sep in session and (Path(session) / DATABASE).is_file():
         return SessionFolder(Path(session).resolve())  # `./` has no name to show or to call a file by
-    return SessionFolder(root() / chosen(session, [s.id for s in sessions()], names))
+    where = " here (`rlgpt store pull` brings one of the team's store)" if has_store() else ""
+    return SessionFolder(root() / chosen(session, [s.id for s in sessions()], names, where))
 
 
 def chosen(session: str, every: Sequence[str], names: Callable[[], Mapping[str, str]], where: str = "") -> str:
@@ -144,7 +146,7 @@ def chosen(session: str, every: Sequence[str], names: Callable[[], Mapping[str, 
         return matching[0]
     if matching:
         some = ", ".join(matching[:5]) + (", ..." if len(matching) > 5 else "")
-        raise NoSession(f"{session!r} may mean {len(matching)} sessions: {some}")
+        raise Ambiguous(f"{session!r} may mean {len(matching)} sessions: {some}")
     raise NoSession(f"there is no session {session!r}{where}; `rlgpt sessions` lists them")
 
 

@@ -11,6 +11,10 @@ class NoSession(StoreError):
     """Nothing, or more than one thing, answers to that id or name."""
 
 
+class Ambiguous(NoSession):
+    """More than one thing answers to that id or name."""
+
+
 class BadSkill(StoreError):
     """A skill that is not there, or a file that holds none."""
 
@@ -65,6 +69,10 @@ class NotAllowed(StoreError):
 
 class Away(StoreError):
     """The store of a team does not answer now; it may again."""
+
+
+class TakesNothing(Away):
+    """The store of a team can be read now, and not be written."""
 
 
 class BadCommand(StoreError):

@@ -16,14 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from rlgpt.store import atomic
 from rlgpt.store.database import connect
 from rlgpt.store.errors import AlreadyThere, BadPlace, StoreError
 from rlgpt.store.home import home
-
-if TYPE_CHECKING:
-    pass
 
 DATABASE = "session.db"
 ARTIFACTS = "artifacts"
@@ -117,14 +115,14 @@ class Staging:
     def publish(self) -> SessionFolder:
         """Raises AlreadyThere where another process was first."""
         final = self.parent / self.id
-        sync(self.staging)
+        atomic.sync(self.staging)
         try:
             self.staging.rename(final)
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                 raise AlreadyThere(f"session {self.id} is already here") from error
             raise
-        sync(self.parent)
+        atomic.sync(self.parent)
         return SessionFolder(final)
 
     def drop(self) -> None:
@@ -227,12 +225,3 @@ def space(path: Path) -> Literal["ok", "no frames", "none"]:
     """The storage law: below 1 GB free no more frames, below 200 MB the session ends cleanly."""
     free = free_bytes(path)
     return "none" if free < SESSIONS_STOP_BELOW else "no frames" if free < FRAMES_STOP_BELOW else "ok"
-
-
-def sync(folder: Path) -> None:
-    """Make the folder's entries survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

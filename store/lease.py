@@ -92,9 +92,6 @@ class Lease:
         return self._descriptor >= 0
 
     def release(self) -> None:
-        self._drop()
-
-    def _drop(self) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -114,7 +111,7 @@ _held: set[Lease] = set()
 
 def _drop_in_child() -> None:
     for lease in list(_held):
-        lease._drop()
+        lease.release()
 
 
 os.register_at_fork(after_in_child=_drop_in_child)

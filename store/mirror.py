@@ -14,7 +14,7 @@ from pathlib import Path
 from rlgpt.store import atomic, progress
 from rlgpt.store.address import MARK
 from rlgpt.store.database import connect
-from rlgpt.store.errors import BadCommand, NotAllowed
+from rlgpt.store.errors import BadCommand, NotAllowed, TakesNothing
 from rlgpt.store.folder import DATABASE
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.lease import Lease, Owner
@@ -48,11 +48,16 @@ class Mirror:
             self._seq, self._names = self._local.head().seq, self._local.names()
         else:  # nobody else writes the mirror
             self._seq = bring(self._remote, self._local, self._seq, self._names).seq
+        self._show(worker)  # before the mark: a folder whose worker is here is no mirror, and is left as it is
         if not (self.folder / MARK).exists():
             atomic.write_bytes(self.folder / MARK, json.dumps({"of": self._remote.place}).encode())
         self._carry()
-        self._show(worker)
         return worker is not None
+
+    def go_on(self, remote: Remote) -> None:
+        """Over another connection, since the last one was lost. Meanwhile nobody knows whether the worker there lives,
+        so the lock stays what it was: a free one would say that it has died."""
+        self._remote, self._seq = remote, None
 
     def _carry(self) -> None:
         """What was sent here since, and did not come from there."""
@@ -68,7 +73,7 @@ class Mirror:
                     self._remote.send(command | {"payload": json.loads(command["payload"])})
                 except BadCommand:  # of a later version of rlgpt: nobody there can decide it
                     pass
-                except NotAllowed as error:  # who may only look goes on looking
+                except (NotAllowed, TakesNothing) as error:  # who may only look, or now can, goes on looking
                     _refuse(self.folder, command["id"], str(error))
             self._carried = rowid
 

@@ -9,19 +9,22 @@ from collections.abc import Iterator
 from rlgpt.store import catalog
 from rlgpt.store.address import has_store, is_shared, named, source_of
 from rlgpt.store.catalog import Summary
-from rlgpt.store.errors import LeaseTaken, NoSession, StoreError
+from rlgpt.store.errors import Ambiguous, Away, LeaseTaken, NoSession, StoreError
 from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.lease import Lease
 from rlgpt.store.mirror import EVERY, Mirror, settle
 from rlgpt.store.peers import sync
 from rlgpt.store.placing import placed_on
+from rlgpt.store.reader import Reader
 from rlgpt.store.stores import Store, open_store
 
 LOCK = "mirror.lock"
 """Held by the one process that keeps the mirror up: several consoles may look at it."""
 AGAIN = 2.0
 """Seconds before a store that is away is asked again."""
+ENDED_WELL = ("succeeded", "finished")
+"""A session that ended so does not go on any more."""
 
 
 @contextlib.contextmanager
@@ -62,6 +65,8 @@ def _elsewhere(session: str) -> tuple[str, str] | None:
     """(store, id) of a session that is not here, or here as a mirror."""
     try:
         folder = catalog.find(session)
+    except Ambiguous:  # though one of them alone may be in the store: it is not meant any more than the others here
+        raise
     except NoSession:
         if not is_shared(address := named()):
             raise
@@ -80,7 +85,7 @@ class _Follower(threading.Thread):
         self._address = address
         self._ending = threading.Event()
         self._begun = threading.Event()
-        self._first: StoreError | None = None
+        self._first: Exception | None = None
 
     def begin(self) -> None:
         """The mirror is up to date when this returns."""
@@ -102,7 +107,13 @@ class _Follower(threading.Thread):
             except StoreError as error:
                 if not self._begun.is_set():
                     self._first = error
-            self._begun.set()
+            except Exception as error:  # or who waits for the first look would wait for ever
+                if self._begun.is_set():
+                    raise
+                self._first = error
+                return
+            finally:
+                self._begun.set()
             self._ending.wait(AGAIN)
 
     def _follow(self) -> None:
@@ -116,9 +127,21 @@ class _Follower(threading.Thread):
             alive = mirror.step()
             self._begun.set()
             while not self._ending.wait(EVERY):
-                alive = mirror.step()
-            if not alive:
+                try:
+                    alive = mirror.step()
+                except Away:
+                    self._ending.wait(AGAIN)
+                    with contextlib.suppress(Away):
+                        mirror.go_on(store.remote(self.folder.id))
+            if not alive and self._is_over():
                 settle(self.folder.path)
+
+    def _is_over(self) -> bool:
+        """Whether nobody goes on with it any more. Else its store is asked at the next look too: a worker elsewhere may
+        have it by then, and a copy that was taken for a session of this machine would call it dead."""
+        with Reader(self.folder) as reader:
+            history = reader.history_at()
+        return history.status == "ended" and history.result in ENDED_WELL
 
 
 class Listing:

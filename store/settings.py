@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 PREFIX = "RLGPT_"
 _OTHERS = re.compile(r"RLGPT_(HOME|STORE|GAMES_ON|SESSION_FOLDER|NUMBA|MINECLIP_WEIGHTS|MINEDOJO_\w+|TEST_\w+)\Z")
 """Variables of ours that are no settings of a session."""
-ROLES = ("planner", "slow", "fast", "critic")
 
 Device = Literal["auto", "cpu", "cuda"]
 Observation = Literal["symbolic", "pixels"]

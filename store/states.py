@@ -250,11 +250,6 @@ class IterationState:
         """It has a verdict, and no plan was put in force behind it."""
         return self.verdict is not None and not self.reopened
 
-    def evaluation(self, split: str, variant: str, revision: int) -> EvaluationState | None:
-        """All episodes of one split and variant at one revision, pooled by the reader of `parts`."""
-        parts = [e for e in self.evaluations if (e.split, e.variant, e.revision) == (split, variant, revision)]
-        return parts[-1] if parts else None
-
 
 @dataclass
 class CommandState:
@@ -368,8 +363,8 @@ class History:
     def iteration(self) -> IterationState | None:
         return self.iterations[-1] if self.iterations else None
 
-    def attempts_of(self, name: str, iteration: int | None = None) -> list[Attempt]:
-        return [a for a in self.attempts if a.sub_action == name and (iteration is None or a.iteration == iteration)]
+    def attempts_of(self, name: str) -> list[Attempt]:
+        return [a for a in self.attempts if a.sub_action == name]
 
     def attempt(self, name: str, version: int | None) -> Attempt | None:
         return next((a for a in self.attempts if (a.sub_action, a.version) == (name, version)), None)

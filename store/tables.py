@@ -110,7 +110,7 @@ class Plan(Row, table=True):
     revision: int
     """Counts over the whole session."""
     author: str
-    """slow | refine | operator | loop (a rule of the loop was enforced) | fork."""
+    """slow | refine | operator."""
     executor: str
     """sequence | policy."""
     rationale: str = ""
@@ -125,7 +125,7 @@ class SubAction(Row, table=True):
     position: int
     name: str
     mode: str
-    """code | rl."""
+    """code | rl | option."""
     goal: str
     reason: str
     done_when: str
@@ -133,7 +133,7 @@ class SubAction(Row, table=True):
     """Env steps a trial may spend on it."""
     pinned: bool = False
     author: str = ""
-    """Who last changed this item."""
+    """Who last changed this item: as a plan's author, or `loop`, which enforced a rule or an experiment's arm."""
     trigger: str | None = Field(default=None, sa_column_kwargs={"info": {"since": "0003"}})
     """Of a guard: the predicate that makes it run before the sequence; of an option: where it is tried. Empty or NULL:
     a step of the sequence."""
@@ -146,9 +146,9 @@ class CodeVersion(Row, table=True):
     version: int
     """Per sub-action name, from 1, over the whole session."""
     attempt: int
-    """Within the iteration, from 1; 0 for a skill or an operator's edit."""
+    """Within the iteration, from 1; 0 for an operator's edit."""
     author: str
-    """fast | operator | skill | fork."""
+    """fast | operator."""
     source_hash: str
     """Text hash of the source."""
     note: str = ""
@@ -289,7 +289,7 @@ class Evaluation(Row, table=True):
     """dev | test."""
     variant: str
     """full | greedy | sampled | options_off | primitives_off | plan (follow_plan alone) | random | prior | script. In
-    the test, full is what acts (`decisions.IterationResult.variant`)."""
+    the test, full is what acts (`events.IterationResult.variant`)."""
     first: int
     """Index of its first episode in the split's range."""
     episodes: int

@@ -1,4 +1,4 @@
-"""`rlgpt store size | check | prune | backup`: what the store takes, whether it is sound, and less of it."""
+"""`rlgpt store size | check | prune | backup | delete`: what the store takes, whether it is sound, and less of it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rlgpt.store import artifacts, catalog, query
+from rlgpt.store import artifacts, atomic, catalog, query
 from rlgpt.store.address import MARK
 from rlgpt.store.database import connect
 from rlgpt.store.errors import AlreadyThere, BadPlace, Damaged, DiskFull, StoreError, WriteFailed
-from rlgpt.store.folder import DATABASE, RESERVE, Place, SessionFolder, path_of, require_outside, sync
+from rlgpt.store.folder import DATABASE, RESERVE, Place, SessionFolder, path_of, require_outside
 from rlgpt.store.home import home
 from rlgpt.store.lease import WORKER, WRITER, Lease
 from rlgpt.store.placing import placed_on
@@ -80,7 +80,7 @@ def check(place: Place) -> list[str]:
         with contextlib.closing(_open(folder, "ro")) as base:
             base.execute("BEGIN")  # one moment of a session that is being written
             problems = faults(base, folder.database)
-            newest = base.execute("SELECT artifact FROM checkpoint WHERE kind = 'boundary'").fetchall()
+            kept = base.execute("SELECT artifact FROM checkpoint WHERE kind = 'boundary'").fetchall()
     except Damaged as error:  # of the schema: the sentence names the session
         return [str(error)]
     except (StoreError, sqlite3.Error) as error:
@@ -93,7 +93,7 @@ def check(place: Place) -> list[str]:
             if (folder.artifacts / name).exists():  # else a rollout checkpoint, superseded meanwhile
                 problems.append(str(error))
     problems += [
-        f"the checkpoint {name} is missing: a fork from it is not possible" for (name,) in newest if name not in names
+        f"the checkpoint {name} is missing: a fork from it is not possible" for (name,) in kept if name not in names
     ]
     return [f"session {folder.id}: {problem}" for problem in problems]
 
@@ -148,7 +148,7 @@ def backup(place: Place, target: Path) -> Path:
         if tags := catalog.tags(folder):
             catalog.set_tags(SessionFolder(partial), tags)
         partial.rename(final)
-        sync(target)
+        atomic.sync(target)
     except OSError as error:
         raise BadPlace(f"session {folder.id} could not be copied to {target}: {error.strerror}") from error
     finally:

@@ -121,6 +121,7 @@ def _keep_running(folder: Path) -> int:
         if code == CANNOT:
             _say(folder, Ended("failed", _last_of(worker.last_lines())))
             return 1
+        _end_left(folder)
         now = progress_mark(folder)
         failures = 1 if now > mark else failures + 1
         mark = now
@@ -143,6 +144,13 @@ def _keep_running(folder: Path) -> int:
             _say(folder, Ended("failed", reason))
             return 1
         time.sleep(0.25 * 2 ** (failures - 1))
+
+
+def _end_left(folder: Path) -> None:
+    """What a worker that died has left running: its world had no chance to close its games, and the next worker's would
+    find their ports and files taken."""
+    with contextlib.suppress(Exception):
+        end_marked(SESSION, session_value(folder), patience=2.0, spare=[os.getpid()])
 
 
 def _last_of(lines: Sequence[str]) -> str:

@@ -86,7 +86,12 @@ def compare(goal: str, trial: Mapping[str, Any]) -> Finding:
         return Finding(False, 0.5, "cannot judge: the goal is not visible")
     removing = any(word in _REMOVING for word in words) and not any(len(_words(k)) > 1 for k in relevant)
     gains = {key: after[key] - before[key] for key in relevant}
-    changes = ", ".join(f"{key} {_plain(before[key])} -> {_plain(after[key])}" for key in relevant)
+    # What stands in a view both as a number and as a text (how far a door is open, and that it was reached) is told by
+    # the number alone: their sum is no number of the view.
+    then, now = counts(trial.get("before"), texts=False), counts(trial.get("after"), texts=False)
+    changes = ", ".join(
+        f"{key} {_plain(then.get(key, before[key]))} -> {_plain(now.get(key, after[key]))}" for key in relevant
+    )
     if removing:
         return Finding(min(gains.values()) < 0, 0.7, changes)
     if max(gains.values()) <= 0:
@@ -98,8 +103,9 @@ def compare(goal: str, trial: Mapping[str, Any]) -> Finding:
     return Finding(True, 0.85, changes)
 
 
-def counts(view: Any) -> Counter[str]:
-    """What a view holds: numbers by their name, texts by how often they occur; places in lists do not matter."""
+def counts(view: Any, *, texts: bool = True) -> Counter[str]:
+    """What a view holds: numbers by their name and, with `texts`, texts by how often they occur; places in lists do not
+    matter."""
     out: Counter[str] = Counter()
 
     def walk(node: Any, name: str) -> None:
@@ -110,7 +116,8 @@ def counts(view: Any) -> Counter[str]:
             for part in node:
                 walk(part, name)
         elif isinstance(node, str):
-            out[node.lower()] += 1
+            if texts:
+                out[node.lower()] += 1
         elif isinstance(node, (bool, int, float)):
             out[name.lower()] += node  # type: ignore[assignment]
 

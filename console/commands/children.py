@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -25,6 +26,7 @@ SUPERVISOR, CLUSTER = "training.supervisor", "training.cluster"
 """Modules that run a session: here, or on the cluster that its folder names."""
 CLI = "console.cli"
 """Module of the `rlgpt` command."""
+_TRACEBACK = "Traceback (most recent call last):"
 START_PATIENCE = 20.0
 """Seconds that a new session's worker may take to hold the session."""
 
@@ -49,28 +51,33 @@ def answered(line: str) -> Any:
 
 def ask(name: str, arguments: Mapping[str, Any] = MappingProxyType({})) -> Any:
     """The answer of a service that is started for this question. Raises Failure with its sentence."""
-    result = _output_of(command(SERVICE), question(name, arguments))
+    code, said, errors = _ran(command(SERVICE), question(name, arguments))
     try:
-        return answered(result.stdout)
+        return answered(said)
     except ValueError:
-        raise Failure(last_words(result.stderr, SERVICE, result.returncode), Exit.ERROR) from None
+        raise Failure(last_words(errors, SERVICE, code), Exit.ERROR) from None
 
 
 def run(*words: str) -> Any:
     """The JSON document of another `rlgpt` command. Raises Failure with its sentence."""
-    result = _output_of(command(CLI, *words, "--json"))
+    code, said, errors = _ran(command(CLI, *words, "--json"))
     try:
-        document = json.loads(result.stdout)
+        document = json.loads(said)
     except ValueError:
-        raise Failure(last_words(result.stderr, CLI, result.returncode), Exit.ERROR) from None
+        raise Failure(last_words(errors, CLI, code), Exit.ERROR) from None
     if isinstance(document, dict) and set(document) == {"error", "exit_code"}:
         raise Failure(str(document["error"]), Exit(document["exit_code"]))
     return document
 
 
-def _output_of(words: list[str], said: str | None = None) -> subprocess.CompletedProcess[str]:
-    """What a child prints when it is told what was `said`. A world, or a library of it, may print what is no text."""
-    return subprocess.run(words, input=said, capture_output=True, text=True, errors="replace", check=False)
+def _ran(words: Sequence[str], told: str = "") -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a child process, when it has ended. They are files: a process
+    that a world has started may outlive the child, and a pipe has no end while such a process holds it."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        done = subprocess.run(words, input=told.encode(), stdout=output, stderr=errors, check=False)
+        output.seek(0)
+        errors.seek(0)
+        return done.returncode, output.read().decode(errors="replace"), errors.read().decode(errors="replace")
 
 
 def hand_over(module: str, *arguments: str) -> int:
@@ -130,7 +137,11 @@ def start_worker(folder: Path) -> int:
 
 
 def last_words(errors: str, module: str, code: int) -> str:
-    """The sentence that a failed child left on its standard error."""
+    """The sentence on a child that ended without an answer, from what it left on its standard error. The last line of a
+    traceback is the reason; a world that ends the process of the service may have printed anything before."""
     lines: Sequence[str] = errors.strip().splitlines()
+    if lines and (module != SERVICE or (code == Exit.ERROR and _TRACEBACK in errors)):
+        return lines[-1]
     how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    return lines[-1] if lines else f"rlgpt.{module} {how} and said nothing; a world can end its process like that"
+    said = f"; the last line that it printed: {lines[-1]}" if lines else " and said nothing"
+    return f"rlgpt.{module} {how}{said}; a world can end its process like that"

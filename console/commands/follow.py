@@ -8,9 +8,11 @@ from rlgpt.console.commands import output
 from rlgpt.console.commands.children import START_PATIENCE
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.progress import Progress
+from rlgpt.store.address import source_of
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.history import History, fold
 from rlgpt.store.lease import Lease
+from rlgpt.store.placing import placed_on
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import EventRow
 from rlgpt.store.states import SIGNALLED
@@ -22,7 +24,7 @@ EVERY = 0.2
 def follow(session: SessionFolder, *, json: bool = False, quiet: bool = False, after: int = 0) -> Exit:
     """Wait for the end; returns the exit code that tells it. Ctrl-C leaves the session running."""
     history, progress = History(), Progress()
-    began, seen_alive = time.monotonic(), False
+    last, seen_alive = time.monotonic(), False
     if not json and not quiet:
         hint = f"Ctrl-C leaves it running, `rlgpt stop {session.id}` ends it"
         output.say(f"session {session.id} ({session.name}); {hint}")
@@ -30,11 +32,13 @@ def follow(session: SessionFolder, *, json: bool = False, quiet: bool = False, a
         try:
             while True:
                 alive = Lease.held(session.path)
-                seen_alive = seen_alive or alive
+                if alive:
+                    last, seen_alive = time.monotonic(), True
                 _take_new(reader, history, progress, json=json, quiet=quiet, after=after)
                 if history.status == "ended" and not alive:  # one that was just resumed has not said so yet
                     break
-                if not alive and (seen_alive or time.monotonic() - began > START_PATIENCE):
+                known = seen_alive and not _is_mirror(session)
+                if not alive and (known or time.monotonic() - last > START_PATIENCE):
                     if not session.log.exists() and unstarted(reader):
                         sentence = f"no worker was ever started for {session.id}; `rlgpt resume {session.id}` starts it"
                         raise Failure(sentence, Exit.REFUSED)
@@ -50,6 +54,11 @@ def follow(session: SessionFolder, *, json: bool = False, quiet: bool = False, a
     else:
         output.say(f"{session.id} {history.result}: {history.reason}")
     return code_of(history)
+
+
+def _is_mirror(session: SessionFolder) -> bool:
+    """Its lock is free for a moment, too, when the console that kept it up is left and another takes over."""
+    return bool(source_of(session.path)) and not placed_on(session.path)
 
 
 def code_of(history: History) -> Exit:

@@ -29,13 +29,11 @@ from rlgpt.store.history import History
 from rlgpt.store.lease import Lease, owner
 from rlgpt.store.mirror import refusal
 from rlgpt.store.placing import ask_to_end, placed_on
-from rlgpt.store.reach import reached
+from rlgpt.store.reach import ENDED_WELL, reached
 from rlgpt.store.reader import Reader
 
 PATIENCE = 10.0
 """Seconds to wait for a command's fate before saying that it is queued."""
-ENDED_WELL = ("succeeded", "finished")
-"""Results of sessions that are not resumed."""
 ENDING = 120.0
 """Seconds that whoever follows a session on a cluster may take to end it there: a node may be silent for a minute."""
 FINAL = ("applied", "refused", "expired")

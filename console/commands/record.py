@@ -34,8 +34,8 @@ def whole(h: History, inbox: Iterable[CommandRow] = ()) -> dict[str, Any]:
         "versions": h.session.get("versions", {}),
         "where": {"node": h.where.get("node"), "cpu": h.where.get("cpu")} if h.where else None,
         "task_plans": [_task_plan(plan) for plan in h.task_plans],
-        "plan": _plan(h, h.plan) if h.plan else None,
-        "pending_plan": _plan(h, h.pending_plan) if h.pending_plan else None,
+        "plan": _plan(h.plan) if h.plan else None,
+        "pending_plan": _plan(h.pending_plan) if h.pending_plan else None,
         "iterations": [_iteration(h, iteration) for iteration in h.iterations],
         "incumbent": _incumbent(h, best) if best else None,
         "test": _split(best, "test") if best else None,
@@ -121,7 +121,7 @@ def _iteration(h: History, iteration: IterationState) -> dict[str, Any]:
     return {
         "sub_task": iteration.sub_task,
         "iteration": iteration.number,
-        "plan": _plan(h, last) if last else None,
+        "plan": _plan(last) if last else None,
         "revisions": iteration.plans,
         "attempts": [_attempt(a, trial) for a, trial in _tried(h, iteration)],
         "configuration": dict(iteration.config.config) if iteration.config else None,
@@ -139,7 +139,7 @@ def _result(result: IterationResult | None) -> dict[str, Any] | None:
     return {"variant": result.variant, "value": result.score, "ci95": ci95, "why": result.why}
 
 
-def _plan(h: History, plan: PlanState) -> dict[str, Any]:
+def _plan(plan: PlanState) -> dict[str, Any]:
     return {
         "revision": plan.revision,
         "author": plan.author,

@@ -17,7 +17,7 @@ from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder, sessions
 from rlgpt.store.lease import Lease
 from rlgpt.store.placing import place, placed_on
-from rlgpt.store.reach import fetched
+from rlgpt.store.reach import ENDED_WELL, fetched
 from rlgpt.store.reader import Reader
 
 
@@ -107,7 +107,7 @@ def _restart(folder: SessionFolder) -> None:
         raise Failure(f"session {folder.id} is a mirror of {source}: resume it there.", Exit.REFUSED)
     with Reader(folder) as reader:
         history = reader.history_at()
-    final = history.status == "ended" and history.result in operate.ENDED_WELL
+    final = history.status == "ended" and history.result in ENDED_WELL
     if final and not placed_on(folder.path):  # else its seat may still be there
         raise Failure(f"session {folder.id} has ended ({history.result}): {history.reason}")
     _need_world(folder)

@@ -1,4 +1,4 @@
-"""Looking at sessions: `sessions`, `show`, `logs`, `attach`, `replay`, `wait`."""
+"""Looking at sessions: `sessions`, `show`, `attach`, `replay`, `serve`, `wait`, `logs`."""
 
 from __future__ import annotations
 
@@ -123,19 +123,19 @@ def logs(
         raise typer.BadParameter(f"there is no level {level!r}; there are {', '.join(LEVELS)}.")
     if worker and (forever or json):
         raise Failure("--worker prints what is there as it is: it has neither --follow nor --json.", Exit.USAGE)
-    folder = find(session)
     if worker:
+        folder = find(session)
         for line in folder.log.read_text(errors="replace").splitlines() if folder.log.exists() else []:
             output.say(line)
         return
     began, seen_alive = time.monotonic(), False
-    with Reader(folder) as reader:
+    with reached(session) as folder, Reader(folder) as reader:
         seq = 0
         while True:
             alive = reader.alive()
             seen_alive = seen_alive or alive
-            starting = not seen_alive and time.monotonic() - began < START_PATIENCE
-            starting = starting and reader.history_at().status == "created"  # its first row is there before its worker
+            waits = forever and not seen_alive and time.monotonic() - began < START_PATIENCE
+            starting = waits and _is_starting(folder, reader)
             while rows := reader.changes_since(seq, without=("frame", "episode", "metric")):
                 seq = rows[-1][1]["seq"]
                 for change in rows:
@@ -145,6 +145,12 @@ def logs(
             if not forever or not (alive or starting) or _reader_has_left():
                 return
             time.sleep(EVERY)
+
+
+def _is_starting(folder: SessionFolder, reader: Reader) -> bool:
+    """Whether a worker was started that has written no row yet, and may not hold the session yet. A new session and a
+    fork have rows before its first, but no log of its processes."""
+    return folder.log.exists() and reader.history_at().status == "created"
 
 
 def _reader_has_left() -> bool:

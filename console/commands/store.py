@@ -1,4 +1,5 @@
-"""What is kept: `store size|check|repair|prune|backup|delete`, `tag`."""
+"""What is kept: `store size|check|repair|prune|backup|delete` and `tag`. What `store` does with stores elsewhere is in
+`elsewhere.py` and `shared.py`."""
 
 from __future__ import annotations
 

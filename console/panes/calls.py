@@ -25,7 +25,7 @@ class CallsPane(ListPane):
         return f"{len(logs.call_rows(moment, self.filter))} of {len(logs.call_rows(moment))}"
 
     def yank(self) -> str:
-        """The reply, else the prompt. Read when it is asked for: of thousands of calls that took most of a redraw."""
+        """The reply, else the prompt. Read when it is asked for: of thousands of calls that took half of a redraw."""
         texts = self.current.fields.get("texts") if self.current else None
         if self.moment is None or not isinstance(texts, list) or not texts:
             return super().yank()

@@ -22,7 +22,7 @@ def speed(call: LiveCall, now: float) -> str:
     return f"≈{call.characters / CHARACTERS_PER_TOKEN / seconds:.0f} tokens/s"
 
 
-def lines(call: LiveCall, now: float, width: int) -> list[Line]:
+def lines(call: LiveCall, width: int) -> list[Line]:
     """The part of the reply that has arrived, with thoughts dimmed."""
     if not call.first:
         return [line(("  nothing has come yet", "dim"))]
@@ -46,7 +46,7 @@ def entry(call: LiveCall, m: Moment, width: int) -> Entry:
     left = line(("… ", "accent"), (f"{role:<12} ", "bold"), what, (item, "bold"), early)
     return Entry(
         f"live:{call.call}",
-        (spread(left, tail(call, m.now), width), *lines(call, m.now, width)),
+        (spread(left, tail(call, m.now), width), *lines(call, width)),
         search=f"{role} {call.model} {call.step}",
         yank=call.content,
     )

@@ -111,7 +111,7 @@ def call_entries(m: Moment, width: int, expanded: frozenset[str] = frozenset(), 
             answer = f"{probe.tool}: {probe.told}" if key in expanded else probe.headline
             lines += _wrapped(f"tries {answer}", width, "dim", 60 if key in expanded else 2)
         if spoken:
-            lines += live.lines(spoken, m.now, width)
+            lines += live.lines(spoken, width)
         if key in expanded:
             for name, ref in (("prompt", call["request_hash"]), ("reply", call["reply_hash"])):
                 if ref:

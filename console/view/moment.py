@@ -40,9 +40,9 @@ class Worker:
     pid: int = 0
     host: str = ""
     usage: Mapping[str, Any] = field(default_factory=dict)
-    """cpu (share of a core), memory, gpu..., of the worker's process group, for the system pane."""
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    """store, artifacts, free: bytes."""
+    """What `machine.Meter.usage` measured of the worker's process tree, for the system pane; empty before."""
+    sizes: Mapping[str, float] = field(default_factory=dict)
+    """What `machine.sizes` measured of its folder and disk, in bytes; empty before."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from rlgpt.console.view.revisions import SIGNS, ItemChange, changes, previous
 from rlgpt.console.view.text import Entry, Line, Span, fit, line, plain, spread, wrap
 from rlgpt.console.view.timeline import whole
 from rlgpt.console.view.words import OUTCOMES, author, unplanned
-from rlgpt.store.history import History, Item, PlanState
+from rlgpt.store.history import History, Item, PlanState, TrialState
 
 
 def state_of_item(m: Moment, plan: PlanState, item: Item) -> tuple[str, str, str]:
@@ -33,18 +33,26 @@ def state_of_item(m: Moment, plan: PlanState, item: Item) -> tuple[str, str, str
             )
         return ("○", "rl", "left to RL")
     accepted = h.accepted(plan, item)
-    tried = [a for a in h.attempts_of(item.name, plan.iteration) if a.trial]
+    tried = _last_trial(h, plan, item)
     if busy:
         words = {"Code": "being coded", "Trial": "in trials", "JudgeItem": "being judged"}.get(m.phase, "in work")
         return ("▶", "accent", words)
     if accepted and accepted.trial:
         return ("✓", "ok", f"v{accepted.version} {accepted.trial.successes}/{accepted.trial.episodes}")
-    if tried and tried[-1].trial:
-        trial = tried[-1].trial
+    if tried:
+        version, trial = tried
         glyph, style = OUTCOMES.get(trial.outcome, ("?", "warn"))
         score = f" {trial.successes}/{trial.episodes}" if trial.episodes else ""
-        return (glyph, style, f"v{tried[-1].version} {trial.outcome}{score}")
+        return (glyph, style, f"v{version} {trial.outcome}{score}")
     return ("○", "dim", "not tried")
+
+
+def _last_trial(h: History, plan: PlanState, item: Item) -> tuple[int, TrialState] | None:
+    """(version, trial) of what was tried last of an item in the plan's iteration. The version may be older: code is
+    tried again where more may come of it. Iterations are numbered anew in each sub-task."""
+    here = {r for r, p in h.plans.items() if (p.sub_task, p.iteration) == (plan.sub_task, plan.iteration)}
+    tried = [(a.version, t) for a in h.attempts_of(item.name) for _, t in a.trials if t.revision in here]
+    return max(tried, key=lambda pair: pair[1].seq, default=None)
 
 
 def mode_badge(mode: str) -> Span:

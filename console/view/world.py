@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from rlgpt.console.view.episodes import Place, episode_at
 from rlgpt.console.view.frames import drawn, state
 from rlgpt.console.view.moment import Moment
-from rlgpt.console.view.text import Entry, Line, Span, fit, line, wrap
+from rlgpt.console.view.text import Entry, Line, Span, fit, folded, line, wrap
 from rlgpt.console.view.words import decision_words, nothing
 from rlgpt.store.films import FilmPlace, Frame
 
 SOURCES = {"trial": "trial", "train": "training", "dev": "dev evaluation", "test": "test evaluation"}
 END = -1
 """The index of a film's last frame."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""An escape sequence that changes the colour or style of what follows."""
 
 
 class Cursor(NamedTuple):
@@ -143,5 +146,13 @@ def _body(module: str, frame: Frame, width: int, height: int) -> list[Line]:
         if picture:
             return [*picture, line(("decision ", "dim"), (decision, "accent bold"))]
     elif kind == "text":
-        return wrap(body.decode("utf-8", "replace"), width)
+        return _rows(body.decode("utf-8", "replace"), width)
     return wrap(f"frames of the format {kind} cannot be drawn here ({len(body)} bytes)", width, "dim")
+
+
+def _rows(text: str, width: int) -> list[Line]:
+    """A text as its world drew it: the blanks of a map are places, so only a row that is wider than the pane goes on in
+    the next. The colours of a terminal (`\\x1b[41m`, as many renderers write them) are left out: each would take the
+    place of some cells."""
+    rows = _COLOUR.sub("", text).rstrip().splitlines()
+    return [part for row in rows for part in folded([Span(row)], width, "")]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from typing import Any
 
 from rlgpt.store.address import EXTRA, checked
-from rlgpt.store.errors import Away, MissingExtra, NotAllowed, StoreError
+from rlgpt.store.errors import Away, MissingExtra, NotAllowed, StoreError, TakesNothing
 
 try:
     import psycopg
@@ -18,6 +19,8 @@ try:
 except ImportError as error:
     raise MissingExtra(f"{EXTRA} ({error})") from error
 
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+"""It warns of each connection that is lost, which is told here as an error; Python would write it to the terminal."""
 Connection = Any
 """psycopg's, of which mypy knows nothing, because the package is optional."""
 PATIENCE = 10
@@ -77,7 +80,7 @@ def store_errors(address: str) -> Iterator[None]:
         words = "has no room left" if full else "went away"
         raise Away(f"the store {place_of(address)} {words}: {_line(error)}") from error
     except psycopg.errors.ReadOnlySqlTransaction as error:
-        raise Away(f"the store {place_of(address)} takes nothing now: {_line(error)}") from error
+        raise TakesNothing(f"the store {place_of(address)} takes nothing now: {_line(error)}") from error
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
         raise StoreError(
             f"{place_of(address)} is no store yet: its owner runs `rlgpt store init {place_of(address)}`"

@@ -19,6 +19,8 @@ from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import LeaseTaken, StoreError
 from rlgpt.store.lease import Owner
 from rlgpt.store.peers import COMMAND, LIMIT, NOTHING, PRUNABLE, Batch, Behind, Fenced, Head, RemoteWorker, row_bytes
+from rlgpt.store.progress import Heartbeat
+from rlgpt.store.row_values import fits
 from rlgpt.store.shared.connection import Connection, place_of, store_errors
 from rlgpt.store.shared.summaries import text_of
 from rlgpt.store.transactions import first_rows
@@ -180,8 +182,15 @@ class SharedPeer:
             row = self._base.execute(sql, (self.session_id,)).fetchone()
         if not row or not row[1] or not row[0]:
             return None
-        stored = json.loads(row[0])
-        return RemoteWorker(Owner(*stored["worker"]), stored["progress"]) if stored.get("worker") else None
+        try:
+            stored = json.loads(row[0])
+            if not stored.get("worker"):
+                return None
+            pid, host, since = stored["worker"]
+            beat = stored.get("progress")
+            return RemoteWorker(Owner(int(pid), str(host), float(since)), beat if fits(beat, Heartbeat) else {})
+        except (ValueError, KeyError, TypeError, AttributeError):  # whoever may write a head may write anything
+            return RemoteWorker(Owner(0, "another machine", 0.0), {})
 
     def send(self, command: Mapping[str, Any]) -> None:
         row = {**command, "session_id": self.session_id, "payload": json.dumps(command["payload"])}

@@ -62,7 +62,7 @@ class SharedStore:
         sql = "SELECT session_id, told_at, summary::text FROM head WHERE session_id = ANY(%s)"
         for ident, at, body in self._base.execute(sql, (stale,)):
             fixed = settings[ident] if ident in settings else self._summaries[ident][1].settings
-            self._summaries[ident] = (at, summary_of(json.loads(body), fixed, self.place))
+            self._summaries[ident] = (at, summary_of(ident, json.loads(body), fixed, self.place))
 
     def _now(self, ident: str, alive: bool) -> Summary:
         at, summary = self._summaries[ident]

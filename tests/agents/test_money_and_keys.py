@@ -93,6 +93,15 @@ def test_a_stream_that_broke_off_far_beyond_its_cap_is_charged_its_cap() -> None
     assert tokens_out == 300
 
 
+def test_a_stream_that_broke_off_is_charged_its_bytes_whatever_its_letters() -> None:
+    """A token is at least one byte, and may be less than a letter."""
+    piece = event({"choices": [{"delta": {"reasoning_content": "先砍树", "content": "🌲"}}]})
+    asker = Asker(Reply(pieces=[piece] * 5, cut=True))
+    asker.ask()
+    ((_, tokens_out, _),) = asker.ledger.charged
+    assert tokens_out == 5 * len("先砍树🌲".encode()) == 65
+
+
 def test_a_reply_of_long_tokens_within_its_cap_is_read_to_its_end() -> None:
     reply = json.loads(completion(CODE.replace('"n"', f'"{"n" * 19_000}"')).body)
     asker = Asker(Reply(pieces=[*(event(chunk) for chunk in chunks(reply)), DONE]), max_tokens=300)

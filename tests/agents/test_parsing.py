@@ -220,6 +220,7 @@ def test_an_inner_part_is_not_taken_for_the_whole() -> None:
         "{a: “" + "\\“" * 150_000 + "}",
         "{a: " + "b" * 150_000 + " " * 150_000 + "}",
         "{#" * 150_000 + "}",
+        "~" * 200_000 + "`",
     ],
     ids=[
         "closed comments",
@@ -235,6 +236,7 @@ def test_an_inner_part_is_not_taken_for_the_whole() -> None:
         "escapes in curly quotes",
         "a long key",
         "hashes",
+        "tildes",
     ],
 )
 def test_a_model_that_repeats_itself_without_an_end_is_read_through_at_once(endless: str) -> None:

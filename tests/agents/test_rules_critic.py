@@ -7,6 +7,7 @@ from typing import Any
 
 from rlgpt.agents import critic
 from rlgpt.agents.client import Client
+from rlgpt.agents.rules.judging import compare
 from tests.agents.histories import Told
 from tests.agents.rule_based import accepted_plan, where
 from tests.agents.toys import BREAD
@@ -52,8 +53,6 @@ def test_one_bad_trial_of_two_is_no_success_and_its_end_is_named(client: Client)
 
 
 def test_reached_milestones_and_things_built_or_beaten_count() -> None:
-    from rlgpt.agents.rules.judging import compare
-
     def success(goal: str, before: object, after: object) -> bool:
         return compare(goal, {"before": before, "after": after}).success
 
@@ -114,3 +113,11 @@ def test_where_a_difference_was_measured_the_iterations_critic_goes_by_its_inter
 
     assert "+0.15 [+0.04, +0.26] for the policy on the same seeds: the policy is better" in cause((0.15, 0.04, 0.26))
     assert "neither is better" in cause((0.15, -0.04, 0.34)) and "the code alone is better" in cause((-0.2, -0.3, -0.1))
+
+
+def test_what_is_both_a_number_and_a_text_of_a_view_is_told_by_its_number() -> None:
+    """A kitchen's door: how far it is open, and its milestone among those reached. They were added up to 2."""
+    before = {"opened": {"microwave": 0.025}, "reached": []}
+    after = {"opened": {"microwave": 1.0}, "reached": ["microwave"]}
+    found = compare("Open the microwave.", {"before": before, "after": after})
+    assert found.success and found.cause == "microwave 0.025 -> 1"

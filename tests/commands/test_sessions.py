@@ -6,16 +6,12 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from rlgpt.console.commands import sessions as looking
 from rlgpt.console.feed import Feed
 from rlgpt.console.sanitise import clean
 from rlgpt.console.view.logs import log_entries, log_line
@@ -28,7 +24,7 @@ from rlgpt.store.lease import Lease
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
 
-from .conftest import Answer, make, write_plan
+from .conftest import Answer, make
 
 Cli = Callable[..., Answer]
 
@@ -161,6 +157,31 @@ def test_logs_are_the_lines_of_the_log_pane(rlgpt: Cli, finished: SessionFolder,
     assert any("two lines  n=1" in line for line in pane)
 
 
+@pytest.mark.parametrize("as_fork", [False, True])
+def test_followed_logs_wait_for_a_worker_that_was_started_a_moment_ago(
+    rlgpt: Cli, monkeypatch: pytest.MonkeyPatch, as_fork: bool
+) -> None:
+    session = make()
+    if as_fork:
+        with Writer(session) as writer:
+            writer.event(events.Forked(parent="another", seq=1, changed=[]))
+    assert rlgpt("logs", "-f", session.id).out == "", "no worker was started"
+    session.log.touch()  # as `start_worker` does, before the worker has the lock
+    at_work = contextlib.ExitStack()
+
+    def a_moment_later(seconds: float) -> None:
+        if not Lease.held(session.path):
+            at_work.enter_context(Lease.acquire(session.path))
+            with Writer(session) as writer:
+                writer.event(events.Started())
+        else:
+            at_work.close()
+
+    monkeypatch.setattr("rlgpt.console.commands.sessions.time.sleep", a_moment_later)
+    followed = rlgpt("logs", "-f", session.id)
+    assert followed.code == 0 and followed.out.endswith("started\n")
+
+
 def test_followed_logs_tell_what_comes_until_the_worker_ends(finished: SessionFolder) -> None:
     words = [sys.executable, "-m", "rlgpt.console.cli", "logs", "-f", finished.id]
     with Lease.acquire(finished.path), Writer(finished) as writer:
@@ -171,22 +192,6 @@ def test_followed_logs_tell_what_comes_until_the_worker_ends(finished: SessionFo
             tx.log("info", "said while it was followed")
         assert any("said while it was followed" in line for line in following.stdout)
     assert following.wait() == 0
-
-
-def test_followed_logs_wait_for_the_worker_of_a_new_session(rlgpt: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`rlgpt run TASK --detach && rlgpt logs -f last`, where the second is faster than the worker."""
-    session, looks = make(), count()
-    with contextlib.ExitStack() as worker:
-
-        def live(seconds: float) -> None:
-            if next(looks) == 0:
-                worker.enter_context(Lease.acquire(session.path))
-                write_plan(worker.enter_context(Writer(session)))
-            else:
-                worker.close()
-
-        monkeypatch.setattr(looking, "time", SimpleNamespace(monotonic=time.monotonic, sleep=live))
-        assert rlgpt("logs", "-f", session.id).out.splitlines()[0].endswith("started")
 
 
 def test_what_does_not_exist_is_a_sentence_and_its_exit_code(rlgpt: Cli) -> None:

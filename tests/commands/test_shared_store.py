@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,9 @@ from rlgpt.store import catalog, events, folder, upkeep
 from rlgpt.store.address import source_of
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
-from rlgpt.store.lease import Lease
-from rlgpt.store.peers import digest
+from rlgpt.store.lease import Lease, Owner
+from rlgpt.store.peers import RemoteWorker, digest, sync
+from rlgpt.store.reach import reached
 from rlgpt.store.writer import Writer
 from rlgpt.training.session.inbox import Inbox
 from tests.commands.conftest import Answer, make
@@ -144,6 +148,161 @@ def test_a_colleague_sees_and_steers_a_session_that_runs_elsewhere(
     assert "has ended" in rlgpt("advise", "wood", "too late").err
     assert rlgpt("show", "wood").code == 0
     assert source_of(mirror) == "" and digest(FolderPeer(mirror)) == digest(FolderPeer(session.path))
+
+
+def unfinished(name: str) -> SessionFolder:
+    session = make(name)
+    with Writer(session) as writer:
+        writer.event(events.Started())
+    return session
+
+
+def run_elsewhere(session: SessionFolder, address: str) -> Any:
+    """What its keeper does, on another machine."""
+    from rlgpt.store.shared.store import SharedStore
+
+    store = SharedStore(address)
+    peer = store.remote(session.id)
+    peer.claim()
+    sync(FolderPeer(session.path), peer)
+    peer.tell(RemoteWorker(Owner(1, "elsewhere", 1.0), {}))
+    store.describe(session)
+    return peer
+
+
+def cut(server: Server, peer: Any) -> None:
+    """Every connection to the store but that of the session's keeper."""
+    keeper = peer._base.info.backend_pid
+    server.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        f"WHERE application_name = 'rlgpt' AND pid <> {keeper} AND backend_type = 'client backend'"
+    )
+
+
+def test_a_lost_connection_is_no_dead_worker(
+    rlgpt: Rlgpt, server: Server, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rlgpt("store", "init")
+    session = unfinished("wood")
+    peer = run_elsewhere(session, address)
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "colleague"))
+    with reached("wood") as mirror:
+        until(lambda: Lease.held(mirror.path))
+        for _ in range(2):
+            cut(server, peer)
+            end = time.monotonic() + 3.0
+            while time.monotonic() < end:
+                assert Lease.held(mirror.path), "who waits for the session was told that its worker has died"
+                time.sleep(0.02)
+        with Writer(session) as writer:
+            writer.event(events.Phase(name="Plan"))
+        sync(FolderPeer(session.path), peer)
+        until(lambda: FolderPeer(mirror.path).head().seq == peer.head().seq)
+        peer.release()
+        until(lambda: not Lease.held(mirror.path))
+
+
+def test_who_waits_is_not_told_of_a_death_when_the_console_beside_it_is_left(
+    rlgpt: Rlgpt, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One process keeps the mirror up for all."""
+    rlgpt("store", "init")
+    session = unfinished("wood")
+    peer = run_elsewhere(session, address)
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "colleague"))
+    answers: list[Answer] = []
+    waiting = threading.Thread(target=lambda: answers.append(rlgpt("wait", "wood")), daemon=True)
+    with reached("wood") as mirror:
+        until(lambda: Lease.held(mirror.path))
+        waiting.start()
+        time.sleep(3.0)
+    with Writer(session) as writer:
+        writer.event(events.Ended("finished", "all is done"))
+    time.sleep(3.0)
+    assert not answers
+    sync(FolderPeer(session.path), peer)
+    peer.release()
+    waiting.join(120.0)
+    assert [answer.code for answer in answers] == [0]
+
+
+def test_what_several_sessions_here_may_be_called_is_not_looked_for_in_the_store(
+    rlgpt: Rlgpt, address: str, tmp_path: Path
+) -> None:
+    """One that is run here would be taken for a mirror of its own copy, which nothing pushes or resumes."""
+    rlgpt("store", "init")
+    first, second = unfinished("wood"), unfinished("wood")
+    peer = run_elsewhere(second, address)
+    with Lease.acquire(second.path):
+        answer = rlgpt("show", "wood")
+        assert answer.code == 3 and "may mean 2 sessions: " in answer.err and first.id in answer.err
+        assert rlgpt("store", "pull", second.id, "--follow", "--from", address).code == 4
+    peer.release()
+    assert source_of(second.path) == ""
+    assert rlgpt("store", "push", second.id, "--to", tmp_path / "other").code == 0
+
+
+def test_a_session_that_was_looked_at_while_nobody_ran_it_is_still_the_teams(
+    rlgpt: Rlgpt, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rlgpt("store", "init")
+    session = unfinished("wood")
+    run_elsewhere(session, address).release()
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "colleague"))
+    assert not rlgpt("show", "wood", "--json").document["alive"]
+    with Writer(session) as writer:
+        writer.event(events.Phase(name="Plan"))
+    peer = run_elsewhere(session, address)
+    (listed,) = rlgpt("sessions", "--json").document["sessions"]
+    assert (listed["alive"], listed["status"], listed["phase"]) == (True, "running", "Plan")
+    assert rlgpt("show", "wood", "--json").document["alive"]
+    peer.release()
+
+
+def test_a_command_to_a_store_that_takes_nothing_is_refused_and_hides_nothing(
+    rlgpt: Rlgpt, server: Server, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rlgpt("store", "init")
+    peer = run_elsewhere(unfinished("wood"), address)
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "colleague"))
+    monkeypatch.setattr(operate, "PATIENCE", 60.0)
+    database = address.partition("?")[0].rpartition("/")[2]
+    server.sql(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
+    advised = rlgpt("advise", "wood", "use the axe")
+    assert advised.code == 4 and "takes nothing now" in advised.err
+    shown = rlgpt("show", "wood", "--json")
+    assert shown.code == 0 and shown.document["alive"]
+    peer.release()
+
+
+def test_a_worker_that_nobody_can_read_of_is_there_all_the_same(
+    rlgpt: Rlgpt, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may write to the store may write anything there: `show` waited for ever."""
+    rlgpt("store", "init")
+    peer = run_elsewhere(unfinished("wood"), address)
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "colleague"))
+    for beat in ({"worker": [1]}, {"worker": [1, "a", 2.0]}, ["x"], {"worker": [1, "a", 2.0], "progress": "far"}):
+        peer._base.execute("UPDATE head SET beat = %s", (json.dumps(beat),))
+        answers: list[Answer] = []
+        asking = threading.Thread(target=lambda to=answers: to.append(rlgpt("show", "wood", "--json")), daemon=True)
+        asking.start()
+        asking.join(60.0)
+        assert [answer.code for answer in answers] == [0], beat
+    peer.release()
+
+
+def test_the_log_of_a_session_of_the_team_is_read_and_what_needs_a_copy_names_the_command_for_one(
+    rlgpt: Rlgpt, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rlgpt("store", "init")
+    session = unfinished("wood")
+    run_elsewhere(session, address).release()
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "colleague"))
+    assert [one["id"] for one in rlgpt("sessions", "--json").document["sessions"]] == [session.id]
+    assert "here (`rlgpt store pull` brings one" in rlgpt("export", "wood").err
+    log = rlgpt("logs", "wood")
+    assert log.code == 0 and "started" in log.out
 
 
 def test_what_looks_at_all_sessions_looks_at_those_of_the_team_too(

@@ -54,6 +54,20 @@ def test_a_checker_for_no_world_says_why() -> None:
         checker.close()
 
 
+@pytest.mark.parametrize(
+    ("errors", "code", "sentence"),
+    [
+        ("Hello from the pygame community.\n", -11, "was killed by signal 11; the last line that it printed: Hello"),
+        ("step 7\n", 7, "ended with exit code 7; the last line that it printed: step 7; a world can end"),
+        ("", 3, "ended with exit code 3 and said nothing; a world can end"),
+        ("step 7\nTraceback (most recent call last):\n  ...\nImportError: no torch\n", 1, "ImportError: no torch"),
+    ],
+)
+def test_what_a_world_has_printed_is_not_told_as_the_reason(errors: str, code: int, sentence: str) -> None:
+    assert sentence in children.last_words(errors, children.SERVICE, code)
+    assert ("rlgpt.training.service" in children.last_words(errors, children.SERVICE, code)) is (code != 1)
+
+
 async def test_an_answer_is_remembered_shown_at_once_and_mended_when_it_is_no_longer_so(
     home: Path, store: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

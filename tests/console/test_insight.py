@@ -17,6 +17,7 @@ from rlgpt.console.view.text import Entry, plain, width_of
 from rlgpt.console.view.world import END, Cursor
 from rlgpt.store import events
 from rlgpt.store.catalog import summarised
+from rlgpt.store.films import Frame
 
 ORDER = ("collect_wood", "place_table", "make_wood_pickaxe", "collect_stone")
 
@@ -386,6 +387,15 @@ def test_what_a_world_counts_is_told_as_a_change() -> None:
     different = next(b for b in bodies if b[8:24] != bodies[0][8:24])
     found = dict(world.changed(module, bodies[0], different))
     assert found and all(by for by in found.values())
+
+
+def test_a_text_is_drawn_as_its_world_wrote_it() -> None:
+    """As gymnasium's renderers do: a map whose blanks are places, and the agent's in a colour of the terminal."""
+    text = "  (Right)\n#     #\n#  \x1b[41m@\x1b[0m  #\n\n| a wall of more than twenty cells |\n\x1b[2J\n"
+    lines = world._body("", Frame(0, "text", "", text.encode()), 20, 10)
+    assert [plain(line) for line in lines] == [
+        "  (Right)", "#     #", "#  @  #", "", "| a wall of more tha", "n twenty cells |", "␛[2J",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [24, 36, 60, 80, 120, 200])

@@ -23,7 +23,7 @@ def told(call: LiveCall, now: float = 120.0) -> Moment:
 
 
 def test_what_was_thought_is_dim_and_what_is_said_is_not() -> None:
-    styles = {span.text.strip(): span.style for row in live.lines(CALL, 120.0, 60) for span in row}
+    styles = {span.text.strip(): span.style for row in live.lines(CALL, 60) for span in row}
     assert styles["hm"] == "dim" and styles["def run"] == ""
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moments import moment
 from sample_sessions import whole
+from story import Story
 
 from rlgpt.console.view import plan as plan_view
 from rlgpt.console.view import revisions
@@ -80,6 +81,43 @@ def test_a_waiting_plan_is_shown_by_what_it_changes() -> None:
     assert "place_table  removed" in waiting() and "make_wood_pickaxe" not in waiting()
     assert re.search(r"\d sub-actions as in plan 4", waiting())
     assert "make_wood_pickaxe" in waiting(frozenset({"plan:5"}))
+
+
+def tried_again(sub_task: int, number: int, done_when: str) -> Story:
+    """A session whose code failed in its first iteration, and a plan of a later one with the same sub-action."""
+    s = Story()
+    s.open()
+    s.add("iteration", sub_task=0, number=0)
+    s.plan(0, 1)
+    s.attempt(0, 1, "collect_wood", "def collect_wood(view):\n    yield 0\n", 1)
+    s.add("iteration", sub_task=sub_task, number=number)
+    s.add("plan", sub_task=sub_task, iteration=number, revision=2, author="slow", executor="policy")
+    s.add(
+        "sub_action", revision=2, position=0, name="collect_wood", mode="code", goal="g", reason="r",
+        done_when=done_when, max_steps=200,
+    )  # fmt: skip
+    s.event(events.PlanInForce(2))
+    s.phase("Plan", sub_task=sub_task, iteration=number)
+    return s
+
+
+def state_of_wood(s: Story) -> str:
+    plan = s.history.plans[2]
+    return plan_view.state_of_item(moment(s), plan, plan.items[0])[2]
+
+
+def test_what_was_tried_for_another_sub_task_is_not_told_of_this_one() -> None:
+    assert state_of_wood(tried_again(1, 0, "view.inventory['wood'] >= 9")) == "not tried"
+
+
+def test_older_code_that_was_tried_again_in_this_iteration_is_not_called_untried() -> None:
+    s = tried_again(0, 1, "view.inventory['wood'] >= 4")
+    assert state_of_wood(s) == "not tried"
+    trial = next(row for table, row in s.rows if table == "trial")
+    stamp = ("seq", "session_id", "incarnation", "at", "active")
+    again = {"iteration": 1, "revision": 2, "successes": 2}
+    s.add("trial", **{name: value for name, value in trial.items() if name not in stamp} | again)
+    assert state_of_wood(s) == "v1 failed 2/5"
 
 
 def test_the_list_is_the_same_in_a_replay_as_it_was_live() -> None:

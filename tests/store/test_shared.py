@@ -254,6 +254,34 @@ def test_a_list_reads_what_is_new_and_says_of_a_session_what_its_own_machine_say
     assert store.summaries() == SharedStore(address).summaries() == [dataclasses.replace(ours, env_steps=8)]
 
 
+@pytest.mark.parametrize(
+    "summary",
+    [
+        {"dev_episodes": "many"},
+        {"id": "../../etc", "started_at": "soon"},
+        {"tags": 3},
+        {"name": None},
+        ["x"],
+        "x",
+        None,
+    ],
+)
+def test_a_summary_that_cannot_be_takes_no_other_session_off_the_list(
+    summary: object, new_session: Callable[[], SessionFolder], store: SharedStore, address: str
+) -> None:
+    """Whoever may write to the store may write any summary."""
+    ids = []
+    for session in (new_session(), new_session()):
+        grow(session, 1)
+        push(store, session)
+        store.describe(session)
+        ids.append(session.id)
+    sql = "UPDATE head SET summary = %s, told_at = clock_timestamp() WHERE session_id = %s"
+    store._base.execute(sql, (json.dumps(summary), ids[0]))
+    damaged, sound = sorted(store.summaries(), key=lambda s: s.id)
+    assert [damaged.id, sound.id] == sorted(ids) and "is damaged" in damaged.fault and not sound.fault
+
+
 @pytest.mark.parametrize("ident", ["../../../etc", "/etc", ".", "", "a b", "x\ny", "-rf"])
 def test_an_id_that_is_no_name_of_a_folder_is_no_session(
     ident: str, finished: SessionFolder, store: SharedStore

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rlgpt.agents.contracts import RewardTerm
-from rlgpt.store import events, tables
+from rlgpt.store import events, processes, tables
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
@@ -95,11 +95,39 @@ def test_threads_that_a_world_leaves_do_not_keep_a_session_from_its_end() -> Non
     assert "threads that do not end are left: render loop" in (folder / "worker.log").read_text()
 
 
-def test_threads_that_a_world_leaves_do_not_hold_its_check_up() -> None:
+def test_processes_that_a_world_leaves_do_not_keep_a_session_from_its_end() -> None:
+    folder = Path(create({"task": "open_door", "world": WORLD, "skills": "none", "loop": LOOP})["folder"])
+    words = [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(folder)]
+    value = processes.session_value(folder)
+    try:
+        run = subprocess.run(words, env=os.environ | {FAILS: "leaves a process"}, timeout=300, check=False)
+        assert run.returncode == 0 and not processes.marked(processes.SESSION, value)
+    finally:
+        processes.end_marked(processes.SESSION, value)
+    with Reader(SessionFolder(folder)) as reader:
+        assert reader.history_at().result in ("finished", "succeeded")
+
+
+def test_what_a_killed_worker_leaves_running_is_ended() -> None:
+    folder = Path(create({"task": "open_door", "world": WORLD, "skills": "none", "loop": LOOP})["folder"])
+    words = [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(folder)]
+    value = processes.session_value(folder)
+    try:
+        run = subprocess.run(words, env=os.environ | {FAILS: "is killed beside its game"}, timeout=300, check=False)
+        assert run.returncode == 1 and not processes.marked(processes.SESSION, value)
+    finally:
+        processes.end_marked(processes.SESSION, value)
+
+
+@pytest.mark.parametrize("fails", ["leaves a thread", "leaves a process", "leaves a program"])
+def test_what_a_world_leaves_does_not_hold_its_check_up(fails: str) -> None:
     words = [sys.executable, "-P", "-m", "rlgpt.console.cli", "world", "check", WORLD]
-    told = subprocess.run(
-        words, env=os.environ | {FAILS: "leaves a thread"}, timeout=300, check=False, capture_output=True, text=True
-    )
+    try:
+        told = subprocess.run(
+            words, env=os.environ | {FAILS: fails}, timeout=300, check=False, capture_output=True, text=True
+        )
+    finally:
+        processes.end_marked(FAILS, fails)
     assert told.returncode == 0 and "the script book is sound" in told.stdout, told
 
 

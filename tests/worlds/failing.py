@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import os
+import signal
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 
 import numpy as np
@@ -15,6 +19,8 @@ from rlgpt.training.worlds.protocol import Task, WorldFailed
 from tests.worlds.corridor import CorridorEnv, ScriptedCorridor
 
 FAILS = "RLGPT_TEST_FAILS"
+STARTED: list[str] = []
+"""One process is enough."""
 
 
 class FailingEnv(CorridorEnv):
@@ -29,6 +35,14 @@ class FailingEnv(CorridorEnv):
             os._exit(0)
         if how == "leaves a thread":
             threading.Thread(target=threading.Event().wait, name="render loop").start()
+        if how in ("leaves a process", "leaves a program", "is killed beside its game") and not STARTED:
+            STARTED.append(how)
+            if how == "leaves a process":
+                multiprocessing.get_context("fork").Process(target=time.sleep, args=(3600,)).start()
+            else:
+                subprocess.Popen(["sleep", "3600"])
+        if how == "is killed beside its game":
+            os.kill(os.getpid(), signal.SIGKILL)
         if how == "gives up":
             atexit.register(print, "Goodbye from the simulator.", flush=True)
             raise WorldFailed("The simulator\nhas no licence.")

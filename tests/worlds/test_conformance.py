@@ -421,15 +421,41 @@ def state(body):
     ],
 )
 def test_what_a_frame_says_of_the_agent_is_numbers_and_nothing_of_other_bytes(state, why, tmp_path, monkeypatch):
-    name = f"drawing_{abs(hash(state))}"
-    (tmp_path / f"{name}.py").write_text(DRAWING.replace("{state}", state))
+    name = f"package_{abs(hash(state))}.drawing"
+    finding = drawn_by(name, DRAWING.replace("{state}", state), tmp_path, monkeypatch)
+    assert finding.ok == (not why) and why in finding.why
+
+
+def drawn_by(name, source, tmp_path, monkeypatch):
+    """What the check says of the frames of a world that names this module."""
+    path = tmp_path.joinpath(*name.split(".")).with_suffix(".py")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
 
     class Drawn(CorridorWorld):
         frame_format, frame_module = "own", name
 
     (finding,) = [f for f in check(Drawn()) if f.what == "frames are drawn"]
-    assert finding.ok == (not why) and why in finding.why
+    return finding
+
+
+STATE = '{"at": 1.0} if body.strip(b"\\0") else {}'
+
+
+@pytest.mark.parametrize(
+    ("name", "imports", "why"),
+    [
+        ("in_a_package.late", "    import numpy, json", "late imports numpy, so the console does not load it"),
+        ("in_a_package.beside", "    from . import sizes", "beside imports ., so the console does not load it"),
+        ("alone", "    import json", "alone is in no package"),
+        ("in_a_package.plain", "    import json", "once an entry point of rlgpt.worlds names a world in its package"),
+    ],
+)
+def test_a_module_that_the_console_does_not_load_draws_nothing(name, imports, why, tmp_path, monkeypatch):
+    source = DRAWING.replace("{state}", STATE).replace("def state", f"def late():\n{imports}\n\ndef state")
+    finding = drawn_by(name, source, tmp_path, monkeypatch)
+    assert finding.ok == name.endswith("plain") and why in finding.why
 
 
 def test_properties_of_a_named_tuple_are_looked_at() -> None:
@@ -453,6 +479,18 @@ class IntMask(CorridorEnv):
         return super().action_masks().astype(np.int64)
 
 
+class ListMask(CorridorEnv):
+    def action_masks(self):
+        return super().action_masks().tolist()
+
+
+class WithInfo(CorridorEnv):
+    """Gives what gymnasium's `reset` gives."""
+
+    def observe(self):
+        return super().observe(), {}
+
+
 class NothingLegal(CorridorEnv):
     def action_masks(self):
         return np.zeros_like(super().action_masks())
@@ -468,6 +506,8 @@ class FiveValues(CorridorEnv):
     ("env", "why"),
     [
         (IntMask, "an array of bool of the shape"),
+        (ListMask, "an array of bool of the shape"),
+        (WithInfo, "an array of float32 was expected"),
         (NothingLegal, "has no legal one"),
         (FiveValues, "a StepResult(reward, terminated, truncated) was expected"),
     ],

@@ -24,7 +24,8 @@ def write_plan(
     depth: int = 0,
     attempted: Mapping[str, Any] | None = None,
 ) -> int:
-    """Returns the new revision. In review mode every plan but the loop's own waits for approval."""
+    """Returns the new revision. In review mode a plan waits for approval; only what the operator has made of the plan
+    in force holds at once."""
     revision = max(runtime.history.plans, default=0) + 1
     tx.add(
         tables.Plan(

@@ -18,7 +18,7 @@ def keep_skills(runtime: SessionRuntime) -> None:
         return
     plan = history.plans[best.plans[-1]]
     for attempt in accepted_of(runtime, plan):
-        skill = _skill(runtime, attempt) if attempt.author != "skill" else None
+        skill = _skill(runtime, attempt)
         if skill is None:
             continue
         runtime.writer.event(events.SkillKept(attempt.sub_action, skills.keep(skill)))

@@ -7,8 +7,10 @@ import io
 import subprocess
 import sys
 from importlib import import_module
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from math import isfinite
+from pathlib import Path
 from typing import cast
 
 from rlgpt.training.worlds.conformance.promise import Broken, expect, longest_task, walk
@@ -30,6 +32,10 @@ def check_frames(world: World) -> str:
     alone = [sys.executable, "-I", "-S", "-c", "import runpy, sys; runpy.run_path(sys.argv[1])", origin]
     result = subprocess.run(alone, capture_output=True, text=True, timeout=60, check=False)
     expect(result.returncode == 0, f"{origin} cannot be loaded by its path: {result.stderr[-200:]}")
+    foreign = sorted(_imported(Path(origin)) - sys.stdlib_module_names)
+    expect(not foreign, f"{world.frame_module} imports {', '.join(foreign)}, so the console does not load it")
+    told = f"{world.frame_module} is in no package, and the console loads such modules from the packages of worlds only"
+    expect("." in world.frame_module, told)
     side = cast(FrameSide, import_module(world.frame_module))
     env = world.make(longest_task(world))
     env.reset(9)
@@ -47,7 +53,21 @@ def check_frames(world: World) -> str:
         for body in damaged:
             expect(side.state(body) == {}, "state() of bytes that are no frame is not {}")
     env.close()
-    return f"drawn by {world.frame_module}"
+    packages = [point.module.rpartition(".")[0] or point.module for point in entry_points(group="rlgpt.worlds")]
+    if any(world.frame_module.startswith(f"{package}.") for package in ("rlgpt.training.worlds", *packages)):
+        return f"drawn by {world.frame_module}"
+    return f"drawn by {world.frame_module}, once an entry point of rlgpt.worlds names a world in its package"
+
+
+def _imported(module: Path) -> set[str]:
+    """First names of what a module imports anywhere, also in its functions, as the console reads it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_bytes())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add("." * node.level or str(node.module).partition(".")[0])
+    return names
 
 
 def _expect_picture(world: World) -> None:

@@ -109,6 +109,8 @@ def check_features(world: World) -> str:
         alone.reset(1)
         for _ in walk(world, alone, 1, 40):
             observation = alone.observe()
+            told = f"observe() is {observation!r:.60}; an array of float32 was expected"
+            expect(isinstance(observation, np.ndarray), told)
             expect(observation.shape == (feature.size,), f"feature {name!r} has shape {observation.shape}")
             expect(observation.dtype == np.float32, f"feature {name!r} is {observation.dtype}")
             low, high = float(observation.min()), float(observation.max())
@@ -179,7 +181,7 @@ def check_mask(world: World) -> str:
     for _ in walk(world, env, 2):
         mask, start = env.action_masks(), 0
         told = f"action_masks() is {mask!r:.60}; an array of bool of the shape {shape} was expected"
-        expect(mask.shape == shape and mask.dtype == np.bool_, told)
+        expect(isinstance(mask, np.ndarray) and mask.shape == shape and mask.dtype == np.bool_, told)
         for size in world.action_nvec:
             expect(bool(mask[start : start + size].any()), "a head has no legal action")
             start += size

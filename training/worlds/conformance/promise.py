@@ -68,7 +68,7 @@ def trace(world: World, env: Env, seed: int) -> list[tuple[object, ...]]:
         command = world.native_action(legal_action(world, env, random_stream))
         result = step(env, command)
         # as text, because NaN is not equal to itself: another promise says that a reward is no number
-        shown = env.observe().tobytes(), env.view(False), env.frame(), env.novelty()
+        shown = np.asarray(env.observe()).tobytes(), env.view(False), env.frame(), env.novelty()
         steps.append((command, repr(tuple(result)), *shown))
         if result.terminated or result.truncated:
             break
