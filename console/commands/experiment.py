@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json as json_module
 import os
 import subprocess
@@ -153,8 +154,11 @@ def _follow(request: Tree, json: bool) -> Exit:
         children.command(MODULE), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     assert child.stdin is not None and child.stdout is not None
-    child.stdin.write(json_module.dumps(request))
-    child.stdin.close()
+    with contextlib.suppress(BrokenPipeError):  # it has died already, which its exit code tells below
+        child.stdin.write(json_module.dumps(request))
+        child.stdin.flush()
+    with contextlib.suppress(BrokenPipeError):  # what is left unwritten is tried again
+        child.stdin.close()
     refusal: Tree = {}
     is_over = False
     try:

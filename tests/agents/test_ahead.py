@@ -380,7 +380,7 @@ def test_a_cancelled_call_is_a_row_and_is_asked_once_more(tmp_path: Path, times:
     temperatures = [r["temperature"] for r in server.requests if name_of(r) == "first"]
     assert temperatures == [0.0, 0.7]
     assert not client.cancel("ann"), "nothing is under way"
-    assert not (tmp_path / live_calls.FILE).exists()
+    until(lambda: not (tmp_path / live_calls.FILE).exists())
     progress.close()
 
 

@@ -133,7 +133,7 @@ def test_a_colleague_sees_and_steers_a_session_that_runs_elsewhere(
     assert (listed["id"], listed["name"], listed["alive"]) == (session.id, "wood", True)
     assert listed["store"].startswith("postgresql:///") and not mirror.exists()
     assert rlgpt("show", "wood").code == 0
-    monkeypatch.setattr(operate, "PATIENCE", 60.0)
+    monkeypatch.setattr(operate, "PATIENCE", 20.0)
     advised = rlgpt("advise", "wood", "use the axe")
     assert advised.code == 0 and "advise seen" in advised.out, advised.err
     (command,) = writer.history.commands.values()

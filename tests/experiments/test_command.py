@@ -248,6 +248,24 @@ def test_the_death_of_the_process_that_runs_it_is_a_sentence(
     assert "was killed by signal 9; the same command goes on from here" in capsys.readouterr().err
 
 
+def test_a_process_that_dies_before_it_was_told_what_to_run_is_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe that nobody reads was taken for an output that nobody reads, as of `| head`: exit 0, and no word."""
+    started = subprocess.Popen
+
+    def dead(*words: Any, **how: Any) -> Any:
+        child = started(*words, **how)
+        child.wait()
+        return child
+
+    monkeypatch.setattr(experiment.children, "ask", lambda name, arguments: BILL)
+    monkeypatch.setattr(experiment.children, "command", lambda module: [sys.executable, "-c", "raise SystemExit(3)"])
+    monkeypatch.setattr(experiment.subprocess, "Popen", dead)
+    assert cli.run(["experiment", "critic", "--yes"]) == 1
+    assert "ended with 3; the same command goes on from here" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("ends", "code"), [("sys.exit(130)", 130), ("sys.exit(1)", 6)])
 def test_what_is_over_when_it_is_stopped_is_kept_as_evidence(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: str, code: int
