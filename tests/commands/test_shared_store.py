@@ -242,17 +242,23 @@ def test_what_several_sessions_here_may_be_called_is_not_looked_for_in_the_store
     assert rlgpt("store", "push", second.id, "--to", tmp_path / "other").code == 0
 
 
-def test_a_session_that_was_looked_at_while_nobody_ran_it_is_still_the_teams(
-    rlgpt: Rlgpt, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def left_alone(rlgpt: Rlgpt, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionFolder:
+    """`wood`, of the team, which nobody runs now, as a colleague comes to it."""
     rlgpt("store", "init")
     session = unfinished("wood")
     run_elsewhere(session, address).release()
     monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "colleague"))
+    return session
+
+
+def test_a_session_that_was_looked_at_while_nobody_ran_it_is_still_the_teams(
+    rlgpt: Rlgpt, left_alone: SessionFolder, address: str
+) -> None:
     assert not rlgpt("show", "wood", "--json").document["alive"]
-    with Writer(session) as writer:
+    with Writer(left_alone) as writer:
         writer.event(events.Phase(name="Plan"))
-    peer = run_elsewhere(session, address)
+    peer = run_elsewhere(left_alone, address)
     (listed,) = rlgpt("sessions", "--json").document["sessions"]
     assert (listed["alive"], listed["status"], listed["phase"]) == (True, "running", "Plan")
     assert rlgpt("show", "wood", "--json").document["alive"]
@@ -293,13 +299,9 @@ def test_a_worker_that_nobody_can_read_of_is_there_all_the_same(
 
 
 def test_the_log_of_a_session_of_the_team_is_read_and_what_needs_a_copy_names_the_command_for_one(
-    rlgpt: Rlgpt, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rlgpt: Rlgpt, left_alone: SessionFolder
 ) -> None:
-    rlgpt("store", "init")
-    session = unfinished("wood")
-    run_elsewhere(session, address).release()
-    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "colleague"))
-    assert [one["id"] for one in rlgpt("sessions", "--json").document["sessions"]] == [session.id]
+    assert [one["id"] for one in rlgpt("sessions", "--json").document["sessions"]] == [left_alone.id]
     assert "here (`rlgpt store pull` brings one" in rlgpt("export", "wood").err
     log = rlgpt("logs", "wood")
     assert log.code == 0 and "started" in log.out

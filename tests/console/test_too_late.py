@@ -218,13 +218,18 @@ async def test_the_help_offers_the_first_match_that_can_be_done(live: Path) -> N
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
 
 
-async def test_the_plan_is_not_edited_between_the_first_one_that_was_rejected_and_the_next(
-    home: Path, store: Callable[..., Path], said: list[str]
-) -> None:
+def waiting_first_plan() -> Story:
     story = Story(review=True)
     story.open()
     story.add("iteration", 0.0, sub_task=0, number=0)
     story.plan(0, 1, waiting=True)
+    return story
+
+
+async def test_the_plan_is_not_edited_between_the_first_one_that_was_rejected_and_the_next(
+    home: Path, store: Callable[..., Path], said: list[str]
+) -> None:
+    story = waiting_first_plan()
     story.event(events.PlanRejected(revision=1, text="there is no tree", author="ada@lab"))
     story.phase("Plan", sub_task=0, iteration=0, failed=[], last_depth=False)
     store(LIVE, story)
@@ -239,10 +244,7 @@ async def test_the_plan_is_not_edited_between_the_first_one_that_was_rejected_an
 async def test_edits_of_a_first_plan_that_was_rejected_elsewhere_stay_in_the_editor(
     home: Path, store: Callable[..., Path], said: list[str]
 ) -> None:
-    story = Story(review=True)
-    story.open()
-    story.add("iteration", 0.0, sub_task=0, number=0)
-    story.plan(0, 1, waiting=True)
+    story = waiting_first_plan()
     place, known = store(LIVE, story), len(story.rows)
     with Lease.acquire(place):
         async with console(home, LIVE) as (app, pilot):

@@ -95,28 +95,23 @@ def test_threads_that_a_world_leaves_do_not_keep_a_session_from_its_end() -> Non
     assert "threads that do not end are left: render loop" in (folder / "worker.log").read_text()
 
 
-def test_processes_that_a_world_leaves_do_not_keep_a_session_from_its_end() -> None:
+@pytest.mark.parametrize(
+    ("fails", "code", "results"),
+    [("leaves a process", 0, ("finished", "succeeded")), ("is killed beside its game", 1, ("failed",))],
+)
+def test_processes_that_a_world_leaves_are_ended_and_keep_no_session_from_its_end(
+    fails: str, code: int, results: tuple[str, ...]
+) -> None:
     folder = Path(create({"task": "open_door", "world": WORLD, "skills": "none", "loop": LOOP})["folder"])
     words = [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(folder)]
     value = processes.session_value(folder)
     try:
-        run = subprocess.run(words, env=os.environ | {FAILS: "leaves a process"}, timeout=300, check=False)
-        assert run.returncode == 0 and not processes.marked(processes.SESSION, value)
+        run = subprocess.run(words, env=os.environ | {FAILS: fails}, timeout=300, check=False)
+        assert run.returncode == code and not processes.marked(processes.SESSION, value)
     finally:
         processes.end_marked(processes.SESSION, value)
     with Reader(SessionFolder(folder)) as reader:
-        assert reader.history_at().result in ("finished", "succeeded")
-
-
-def test_what_a_killed_worker_leaves_running_is_ended() -> None:
-    folder = Path(create({"task": "open_door", "world": WORLD, "skills": "none", "loop": LOOP})["folder"])
-    words = [sys.executable, "-P", "-m", "rlgpt.training.supervisor", str(folder)]
-    value = processes.session_value(folder)
-    try:
-        run = subprocess.run(words, env=os.environ | {FAILS: "is killed beside its game"}, timeout=300, check=False)
-        assert run.returncode == 1 and not processes.marked(processes.SESSION, value)
-    finally:
-        processes.end_marked(processes.SESSION, value)
+        assert reader.history_at().result in results
 
 
 @pytest.mark.parametrize("fails", ["leaves a thread", "leaves a process", "leaves a program"])
