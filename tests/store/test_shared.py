@@ -278,8 +278,8 @@ def test_a_summary_that_cannot_be_takes_no_other_session_off_the_list(
         ids.append(session.id)
     sql = "UPDATE head SET summary = %s, told_at = clock_timestamp() WHERE session_id = %s"
     store._base.execute(sql, (json.dumps(summary), ids[0]))
-    damaged, sound = sorted(store.summaries(), key=lambda s: s.id)
-    assert [damaged.id, sound.id] == sorted(ids) and "is damaged" in damaged.fault and not sound.fault
+    damaged, sound = sorted(store.summaries(), key=lambda s: ids.index(s.id))
+    assert [damaged.id, sound.id] == ids and "is damaged" in damaged.fault and not sound.fault
 
 
 @pytest.mark.parametrize("ident", ["../../../etc", "/etc", ".", "", "a b", "x\ny", "-rf"])
