@@ -23,9 +23,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal or pipe that is not UTF-8 gets `?` for what it lacks
-    if path := os.environ.get("PYTHONPATH"):  # a worker runs in its session's folder
-        os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, path.split(os.pathsep)))
-    _name_home_in_full()
+    try:
+        _name_paths_in_full()
+    except FileNotFoundError:
+        gone = "the folder that this shell is in was removed, and a path in the environment begins there"
+        sys.exit(_refuse(f"{gone}: go to another folder.", UNAVAILABLE, sys.argv[1:]))
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()
@@ -36,11 +38,13 @@ def main() -> None:
     sys.exit(code)
 
 
-def _name_home_in_full() -> None:
-    """`RLGPT_HOME=runs`: a worker, which runs in its session's folder, would have a home of its own there, with other
-    training slots and other skills."""
+def _name_paths_in_full() -> None:
+    """A worker runs in its session's folder: with `RLGPT_HOME=runs` it would have a home of its own there, with other
+    training slots and other skills. Raises FileNotFoundError where the folder of this process is gone."""
     from rlgpt.store.home import VARIABLE, home
 
+    if path := os.environ.get("PYTHONPATH"):
+        os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, path.split(os.pathsep)))
     if os.environ.get(VARIABLE):
         os.environ[VARIABLE] = str(home())
 

@@ -154,11 +154,8 @@ def _follow(request: Tree, json: bool) -> Exit:
         children.command(MODULE), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     assert child.stdin is not None and child.stdout is not None
-    with contextlib.suppress(BrokenPipeError):  # it has died already, which its exit code tells below
+    with contextlib.suppress(BrokenPipeError), child.stdin:  # it may have died already, which its exit code tells below
         child.stdin.write(json_module.dumps(request))
-        child.stdin.flush()
-    with contextlib.suppress(BrokenPipeError):  # what is left unwritten is tried again
-        child.stdin.close()
     refusal: Tree = {}
     is_over = False
     try:

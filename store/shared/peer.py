@@ -184,12 +184,12 @@ class SharedPeer:
             return None
         try:
             stored = json.loads(row[0])
-            if not stored.get("worker"):
+            if not (worker := stored.get("worker")):
                 return None
-            pid, host, since = stored["worker"]
+            pid, host, since = worker
             beat = stored.get("progress")
             return RemoteWorker(Owner(int(pid), str(host), float(since)), beat if fits(beat, Heartbeat) else {})
-        except (ValueError, KeyError, TypeError, AttributeError):  # whoever may write a head may write anything
+        except (ValueError, TypeError, AttributeError, OverflowError):  # whoever may write a head may write anything
             return RemoteWorker(Owner(0, "another machine", 0.0), {})
 
     def send(self, command: Mapping[str, Any]) -> None:

@@ -288,7 +288,13 @@ def test_a_worker_that_nobody_can_read_of_is_there_all_the_same(
     rlgpt("store", "init")
     peer = run_elsewhere(unfinished("wood"), address)
     monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "colleague"))
-    for beat in ({"worker": [1]}, {"worker": [1, "a", 2.0]}, ["x"], {"worker": [1, "a", 2.0], "progress": "far"}):
+    for beat in (
+        {"worker": [1]},
+        {"worker": [10**400, "a", 2.0]},
+        {"worker": [1, "a", 10**400]},
+        ["x"],
+        {"worker": [1, "a", 2.0], "progress": "far"},
+    ):
         peer._base.execute("UPDATE head SET beat = %s", (json.dumps(beat),))
         answers: list[Answer] = []
         asking = threading.Thread(target=lambda to=answers: to.append(rlgpt("show", "wood", "--json")), daemon=True)

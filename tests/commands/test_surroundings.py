@@ -55,6 +55,19 @@ def test_a_home_named_from_the_folder_one_works_in_is_the_same_for_a_worker(
     assert home() == tmp_path / "kept"
 
 
+def test_a_relative_home_in_a_folder_that_was_removed_is_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setenv("RLGPT_HOME", "kept")
+    monkeypatch.setattr(cli.sys, "argv", ["rlgpt", "sessions"])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == Exit.UNAVAILABLE and "was removed" in capsys.readouterr().err
+
+
 def test_a_number_that_no_row_has_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
