@@ -161,6 +161,29 @@ def test_a_blind_task_differs_from_the_exact_one_only_in_what_is_said_about_hand
     assert abs(float(np.mean(errors))) < 0.2 * 1000 * BLIND
 
 
+def test_a_place_cannot_be_learnt_by_heart_where_it_is_told_in_the_robots_frame(world):
+    kitchens, robots = world.make("microwave_blind2"), world.make("microwave_blind2_robot")
+    saved, places = world.make("microwave_blind2_robot"), []
+    for seed in range(40):
+        kitchens.reset(seed)
+        robots.reset(seed)
+        for command in [(10, 20, 0, 0, 0)] * 3:
+            kitchens.step(command)
+            robots.step(command)
+        saved.restore(robots.save())
+        assert saved.view(True) == robots.view(True)
+        seen, told = view_of(kitchens), view_of(robots)
+        shift = [there - here for here, there in zip(seen.hand, told.hand, strict=True)]
+        assert shift[2] == 0
+        for here, there in ((seen.aim, told.aim), *((seen.handle(n), told.handle(n)) for n in names.NAMES)):
+            assert all(abs(b - a - c) <= 1 for a, b, c in zip(here, there, shift, strict=True))
+        features = np.abs(kitchens.observe() - robots.observe()) > 1e-6
+        assert np.flatnonzero(features).tolist() == [14, 15]  # x and y of the hand; nothing else is a place
+        places.append(shift[:2])
+    assert 25 < np.abs(places).max() <= 31
+    assert 14 < float(np.std(places)) < 21  # uniform within 3 cm: 17
+
+
 def test_an_episode_does_not_depend_on_the_thread_that_simulates_it(world):
     plain, threaded = world.make("kettle"), world.make("kettle")
     draw = np.random.default_rng(5)

@@ -235,9 +235,9 @@ class KitchenEnv:
         undone = (index for index in self._goal_objects if not self._milestone_bits >> 4 * index + DONE & 1)
         target = next(undone, self._goal_objects[-1])
         write_features(
-            row, self._data, self._hand, self._aim, self._roll, self._finger_gap, self._fingers, self._holding,
-            self._progress, self._reported_handles, self._felt_offsets, target, 1.0 - self.steps / self.task.horizon,
-            self.steps - self._last_novelty_step, self._milestone_bits,
+            row, self._data, self._told(self._hand), self._told(self._aim), self._roll, self._finger_gap, self._fingers,
+            self._holding, self._progress, self._told(self._reported_handles), self._felt_offsets, target,
+            1.0 - self.steps / self.task.horizon, self.steps - self._last_novelty_step, self._milestone_bits,
         )  # fmt: skip
         np.clip(row, -1.0, 1.0, out=row)
         return row.astype(np.float32) if self._columns is None else row[self._columns].astype(np.float32)
@@ -252,11 +252,19 @@ class KitchenEnv:
         """Always the same, whole or not, because there is no map memory."""
         return names.VIEW.pack(
             self.steps, max(0, self.task.horizon - self.steps),
-            *_millimetres(self._hand), *_millimetres(self._aim), round(1000 * self._roll),
+            *_millimetres(self._told(self._hand)), *_millimetres(self._told(self._aim)), round(1000 * self._roll),
             max(0, min(names.MAX_GAP, round(1000 * self._finger_gap))), self._fingers, self._holding,
             self._milestone_bits, *np.floor(1000 * self._progress).astype(int).tolist(),
-            *_millimetres(self._reported_handles),
+            *_millimetres(self._told(self._reported_handles)),
         )  # fmt: skip
+
+    def _told(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`places`, (3,) or (n, 3) in metres, in the frame in which this task tells them: the kitchen's, or along x
+        and y the robot's."""
+        if not self.task.start.get("robot_frame"):
+            return places
+        x, y, _ = self._model.body_pos[BASE]
+        return places - np.array((x, y, 0.0))
 
     def frame(self) -> bytes:
         links = self._data.xpos[self._links]

@@ -21,7 +21,7 @@ FEATURES = {
     for feature in (
         Feature("joints", 7, "angles of the arm / 3 rad", -1.0),
         Feature("joint_speeds", 7, "of the arm / 2 rad per s", -1.0),
-        Feature("hand", 3, "x, y, z of the hand from the middle of the kitchen / 0.8 m", -1.0),
+        Feature("hand", 3, "x, y, z of the hand from (-200, 400, 2200) mm / 0.8 m", -1.0),
         Feature("roll", 1, "of the hand as it was told / 1.6 rad", -1.0),
         Feature("lag", 3, "from the hand to its aim / 6 cm: what it pushes or pulls against", -1.0),
         Feature("fingers", 3, "gap / 8 cm, told to open (1) or close (-1), whether they hold something", -1.0),

@@ -73,6 +73,11 @@ def _dangers(task: Task) -> list[str]:
             f"Handles are said to be where they are not: each is wrong by a random offset, {1000 * BLIND:.0f} mm "
             "(one standard deviation) along each axis, the same for a whole episode. Progress and touch are true."
         )
+    if task.start.get("robot_frame"):
+        dangers.append(
+            "Places are told as the robot measures them from where it stands, in every episode up to 3 cm elsewhere "
+            "along x and y: the same handle is told at another place each time, even without its error."
+        )
     return dangers
 
 

@@ -1,6 +1,9 @@
-"""Kitchen's tasks: each of the seven objects, the chain of four, and each again with wrong reported handles."""
+"""Kitchen's tasks: each of the seven objects, the chain of four, each again with wrong reported handles, and once more
+so with places told in the robot's own frame."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from rlgpt.training.worlds.kitchen.names import NAMES
 from rlgpt.training.worlds.protocol import Task
@@ -8,6 +11,10 @@ from rlgpt.training.worlds.protocol import Task
 BLIND = 0.02
 """Standard deviation (m) along each axis of the error of each reported handle in a `_blind2` task, drawn once per
 episode."""
+ROBOT_FRAME = "_robot"
+"""End of the name of a task whose places are told in the robot's own frame. The furniture never moves, so in the
+kitchen's frame its handles can be learnt by heart, however wrong what is said about them; the robot stands elsewhere in
+every episode."""
 CHAIN = "kitchen_complete"
 CHAIN_OF_FOUR = ("microwave", "kettle", "light_switch", "slide_cabinet")
 """In the order of D4RL's kitchen-complete-v0 (Fu et al. 2020)."""
@@ -31,9 +38,8 @@ def _stages(name: str) -> tuple[str, ...]:
     return (*(f"{name}_{stage}" for stage in stages), name)
 
 
-def _tasks(suffix: str, blind: float) -> dict[str, Task]:
-    blind_note = " What is said about the places of handles is wrong by a few centimetres." if blind else ""
-    start = {"blind": blind} if blind else {}
+def _tasks(suffix: str, start: dict[str, Any]) -> dict[str, Task]:
+    blind_note = " What is said about the places of handles is wrong by a few centimetres." if start else ""
     single = [
         Task(f"{name}{suffix}", _PROMPTS[name] + blind_note, HORIZON, _stages(name), start=start) for name in NAMES
     ]
@@ -49,10 +55,14 @@ def _tasks(suffix: str, blind: float) -> dict[str, Task]:
     return {task.id: task for task in (*single, chain)}
 
 
-TASKS: dict[str, Task] = _tasks("", 0.0) | _tasks("_blind2", BLIND)
+TASKS: dict[str, Task] = (
+    _tasks("", {})
+    | _tasks("_blind2", {"blind": BLIND})
+    | _tasks(f"_blind2{ROBOT_FRAME}", {"blind": BLIND, "robot_frame": True})
+)
 
 
 def objects_of(task: Task) -> tuple[str, ...]:
     """The objects that a task moves, in their order."""
-    name = task.id.removesuffix("_blind2")
+    name = task.id.removesuffix(ROBOT_FRAME).removesuffix("_blind2")
     return CHAIN_OF_FOUR if name == CHAIN else (name,)
