@@ -264,7 +264,8 @@ class KitchenEnv:
         if not self.task.start.get("robot_frame"):
             return places
         x, y, _ = self._model.body_pos[BASE]
-        return places - np.array((x, y, 0.0))
+        told: NDArray[np.float64] = places - np.array((x, y, 0.0))
+        return told
 
     def frame(self) -> bytes:
         links = self._data.xpos[self._links]
