@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from rlgpt.training.worlds.kitchen import names
@@ -39,22 +40,26 @@ def encode(yielded: object) -> tuple[int, ...]:
     return yielded
 
 
+def _from_hand(view: View, name: str) -> str:
+    """Where a handle is said to be, from the hand."""
+    return f"{name} {' '.join(str(there - here) for there, here in zip(view.handle(name), view.hand, strict=True))} mm"
+
+
 def describe(view: View) -> dict[str, Any]:
     """The view in the few words that tell a person or a critic what is going on."""
     return {
         "hand": list(view.hand), "lag": list(view.lag), "roll": view.roll, "gap": view.gap, "fingers": view.fingers,
         "holding": view.holding, "reached": sorted(view.reached),
         "opened": {name: view.opened(name) for name in names.NAMES},
-        "handles_from_hand": [
-            f"{name} {' '.join(str(there - here) for there, here in zip(view.handle(name), view.hand, strict=True))} mm"
-            for name in names.NAMES
-        ],
+        "handles_from_hand": [_from_hand(view, name) for name in names.NAMES],
     }  # fmt: skip
 
 
 def moment(view: View) -> dict[str, Any]:
     """One line of a timeline; see `optional_parts.ShowsMoments`."""
+    nearest = min(names.NAMES, key=lambda name: math.dist(view.handle(name), view.hand))
     return {
         "hand": list(view.hand), "lag": list(view.lag), "gap": view.gap, "holding": view.holding,
+        "nearest": _from_hand(view, nearest),
         "opened": {name: round(view.opened(name), 2) for name in names.NAMES if view.opened(name)},
     }  # fmt: skip

@@ -35,26 +35,30 @@ OBJECTS = (
     Object(
         "kettle", "kettle_site", (23, 24, 25, 26, 27, 28, 29),
         (-0.269, 0.35, 1.619, 1.0, 0.0, 0.0, 0.0), (-0.23, 0.75, 1.62, 0.99, 0.0, 0.0, -0.06),
-        "A kettle on the front left burner, free to be pushed or lifted; about 24 cm wide, its body reaches 12 cm "
-        "above the stove. The handle is a bar along x, 64 mm thick, 200 mm long, 26 cm above the stove. It "
-        "belongs 40 cm further back. Done within 30 cm of there.",
+        "A kettle on the front left burner, free to be pushed or lifted. Its body is a box, 24 cm wide and deep and 12"
+        " cm high; its spout points to the left. The handle is a bar along x, 64 mm thick, 200 mm long, 26 cm above "
+        "the stove, on two upright legs 14 cm apart, with 11 cm free between it and the body. It belongs 40 cm further"
+        " back and 4 cm further right. Done within 30 cm of there; turned or tilted it is a little further away.",
     ),
     Object(
         "light_switch", "light_site", (17, 18), (0.0, 0.0), (-0.69, -0.05),
-        "A lever below the hood, 42 mm thick, 60 mm long, which points at the robot. It is pushed sideways, to the "
-        "left, and turns about an upright axis 75 mm behind its tip and 31 mm to the left. Done from 390 mrad.",
+        "A lever, 42 mm thick, 60 mm long, which points at the robot; its tip is 45 mm nearer than its middle, and the"
+        " front of the hood 59 mm behind it. It is pushed sideways, to the left, and turns about an upright axis 75 mm"
+        " behind its tip and 31 mm to the left. Two knobs, above and below, begin 63 mm to its right. Done from 390 "
+        "mrad.",
     ),
     Object(
         "slide_cabinet", "slide_site", (19,), (0.0,), (0.37,),
-        "A sliding door above, at the right. The handle is an upright bar, 44 mm thick, 318 mm long; the door slides "
-        "to the right. Done from 70 mm.",
+        "A sliding door above, at the right. The handle is an upright bar, 44 mm thick, 318 mm long, its middle 73 mm "
+        "before the door; the door slides to the right. Done from 70 mm.",
     ),
     Object(
         "hinge_cabinet", "hinge_site2", (20, 21), (0.0, 0.0), (0.0, 1.45),
         "A cabinet with two doors above, at the left; the task is its right door. It is hinged at its right side, 302 "
-        "mm to the right of the handle and 128 mm behind it. The handle is an upright bar, 44 mm thick, 320 mm long. "
-        "Pulled towards the robot, the door swings to the right; the left door must stay shut. Done from 1150 mrad: "
-        "the handle is then 295 mm further right and 200 mm nearer.",
+        "mm to the right of the handle and 128 mm behind it. The handle is an upright bar, 44 mm thick, 320 mm long, "
+        "its middle 83 mm before the doors, which meet 76 mm to its left and are 400 mm high. Pulled towards the "
+        "robot, the door swings to the right; the left door must stay shut. Done from 1150 mrad: the handle is then "
+        "295 mm further right and 200 mm nearer.",
     ),
     Object(
         "top_burner", "knob4_site", (15, 16), (0.0, 0.0), (-0.92, -0.01),

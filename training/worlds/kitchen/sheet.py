@@ -13,7 +13,11 @@ from rlgpt.training.worlds.kitchen.view import View
 from rlgpt.training.worlds.protocol import Primitive, Task
 from rlgpt.training.worlds.script_book import entries
 
-_HOLD = "Hold the aim's x. Heads: aim along x, y, z in mm, roll in mrad, fingers; index 0 of each holds."
+_HOLD = (
+    "Hold the aim's x. The policy acts with five heads at once: the aim along x (these five actions), along y and "
+    "along z (alike), roll 0, -100 or 100 mrad, fingers kept, opened or closed. Code yields what `move` or `go` give, "
+    "no name."
+)
 PRIMITIVES = (
     Primitive("x_hold", _HOLD),
     *(
@@ -23,9 +27,14 @@ PRIMITIVES = (
     ),
 )  # fmt: skip
 """The actions of the policy's first head; the other four heads act in the same env step."""
+_HAND = (
+    "at roll 0: each finger reaches 51 mm ahead of the hand, is 40 mm high and 20 to 30 mm wide; open they span some "
+    "130 mm outside, closed 50. From 37 mm behind the hand on its body is 200 mm wide and 64 mm high"
+)
+"""Read off the shapes that collide in franka_assets/chain.xml, from the site of the hand."""
 _STAGES = {
-    "reached": "the grip came within 5 cm of its handle",
-    "grasped": "it was held by its handle",
+    "reached": "the grip, 3 cm ahead of the hand, came within 5 cm of the true middle of its handle",
+    "grasped": "`view.holding` was true while the grip was that near; a bar can be held elsewhere too",
     "ajar": "it was a fifth of the way to its goal",
 }
 MAX_OPTION_STEPS = 8
@@ -64,7 +73,9 @@ def library_doc() -> str:
 def _dangers(task: Task) -> list[str]:
     dangers = [
         "Contact: the hand stops at what is in its way, and pushing harder pushes it aside; `view.lag` tells.",
-        "Grip: what is held slips out when it is pulled aside; `view.holding` tells, and the alarm ends the call.",
+        "Grip: what is held slips out when it is pulled aside. The alarm of this world is that `view.holding` turns "
+        "false while the fingers are told to close; opening them raises none. A grip that has just closed may flicker "
+        "so: code that looks itself whether it lost the handle sets `ignore_alarm = True`.",
         "The hand always points forward (along y), whatever the door does; it can only roll about its own axis.",
         "Reach: the arm reaches from about x -0.9 to 0.5 m, y up to 0.75 m, z 1.6 to 2.8 m, less at the corners.",
     ]
@@ -113,6 +124,7 @@ def sheet(task: Task) -> dict[str, Any]:
             "horizon": task.horizon,
             "option_cap": MAX_OPTION_STEPS,
             "env_step": "80 ms",
+            "hand": _HAND,
             "command": f"dx, dy, dz up to {names.STEP} mm, roll up to {names.ROLL_STEP} mrad, fingers 1, 0 or -1",
             "axes": "x to the right, y away from the robot, z up",
             "units": "mm, and mrad of roll; env steps of 80 ms. `sin`, `cos` and `atan2` take and give radians",
