@@ -16,6 +16,8 @@ COMPLETION = "_RLGPT_COMPLETE"
 """Set by a shell that asks for completions: it calls the command without a word."""
 UNAVAILABLE = 5
 """`Exit.UNAVAILABLE`, without the import."""
+OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EACCES, errno.EPERM, errno.EROFS)
+"""EFBIG: `ulimit -f`; EIO: a terminal that was closed."""
 
 
 def main() -> None:
@@ -86,7 +88,7 @@ def run(words: list[str]) -> int:
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
             return _refuse(f"{str(error.filename)[:60]!r}... is too long for the name of a file", Exit.USAGE, words)
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS):
+        if error.errno not in OF_THE_MACHINE:
             raise
         place = error.filename or "standard output, or a file that was to be written"
         return _refuse(f"{place}: {error.strerror}", Exit.UNAVAILABLE, words)

@@ -121,7 +121,9 @@ KEYS: tuple[Key, ...] = (
     Key("session.stop", "Q", "command('stop')", "stop", "Stop the session, after a question", 0),
     Key("session.resume", "R", "command('resume')", "resume", "Start a worker again for this session", 1),
     Key("session.budget", "b", "command('budget')", "budget", "Change a budget"),
-    Key("session.fork", "f", "fork", "fork", "New session from the last complete phase before the cursor", 13),
+    Key(
+        "session.fork", "f", "command('fork')", "fork", "New session from the last complete phase before the cursor", 13
+    ),
     Key("session.report", "h", "report", "report", "Write the session, as it is at the cursor, as one HTML page"),
     Key(
         "session.filter", "slash", "filter", "filter", "Show only entries with these words in the focused pane", 14, "/"
@@ -254,7 +256,7 @@ KEYS: tuple[Key, ...] = (
     Key("skills.filter", "slash", "filter", "filter", "Show only skills with these words", 6, "/"),
     Key("doctor.again", "r", "again", "again", "Check again", 2),
     # a new session, and dialogs
-    Key("new.leave", "escape", "leave", "leave", "Back without a new session"),
+    Key("new.leave", "escape", "app.back", "leave", "Back without a new session"),
     Key("new.start", "ctrl+s", "start", "start", "Start the session"),
     Key("new.other_side", "f6", "other_side", "list / form", "From the tasks to the form, or back"),
     Key("confirm.yes", "y", "answer(True)", "yes", "Do what is asked about"),

@@ -53,6 +53,18 @@ def new_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def private_folder(path: Path) -> None:
+    """The folder and those above it that are not there yet, for their owner alone; `mkdir` leaves those above to the
+    umask. Raises OSError."""
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+    except FileNotFoundError:
+        if path.parent == path:
+            raise
+        private_folder(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
 def write_bytes(target: Path, body: bytes, durable: bool = False) -> None:
     """Raises OSError."""
     with new_file(target, durable) as partial:

@@ -175,7 +175,7 @@ def _opened(source: Path, into: Path) -> Iterator[tuple[zipfile.ZipFile, dict[st
     except _UNPACKABLE as error:
         raise BadBundle(f"{source} is no bundle, or a damaged one: {error}") from error
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise DiskFull(f"the disk of {into} is full: nothing of {source} was kept") from error
         raise BadBundle(f"{source} cannot be read: {error.strerror or error}") from error
 

@@ -135,7 +135,7 @@ def prepare(session_id: str | None = None, parent: Path | None = None) -> Stagin
     parent = parent or root()
     check_place(parent)
     try:
-        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        atomic.private_folder(parent)
         if session_id:
             _drop_unfinished(parent, session_id)
         while True:

@@ -343,8 +343,9 @@ def fault_of(tree: Mapping[str, Any]) -> str:
 def _no_stranger(keys: set[str | None]) -> None:
     """Raises Refused for a variable that looks like a setting and is none: pydantic-settings would overlook it."""
     for name in sorted(os.environ):
-        field = name.upper().removeprefix(PREFIX).partition("__")[0].lower()
-        if not name.upper().startswith(PREFIX) or name in keys or field in Settings.model_fields or _OTHERS.match(name):
+        field, inner, _ = name.upper().removeprefix(PREFIX).partition("__")
+        known = _GROUPS if inner else Settings.model_fields  # RLGPT_REVIEW__TIMEOUT is no part of `review`
+        if not name.upper().startswith(PREFIX) or name in keys or field.lower() in known or _OTHERS.match(name):
             continue
         names = [place.replace(".", "__").upper() for place in _places(Settings)]
         close = difflib.get_close_matches(name.upper().removeprefix(PREFIX), names, 1, 0.0)
@@ -359,6 +360,9 @@ def _places(model: type[BaseModel], before: str = "") -> Iterator[str]:
             yield from _places(inner, f"{before}{name}.")
         else:
             yield before + name
+
+
+_GROUPS = frozenset(place.partition(".")[0] for place in _places(Settings) if "." in place)
 
 
 def _sentence(error: ValidationError) -> str:

@@ -201,7 +201,7 @@ def _hash(name: str) -> str:
 
 
 def _move(old: Path, new: Path, name: str) -> None:
-    new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    atomic.private_folder(new.parent)
     try:
         old.replace(new)
     except FileNotFoundError as error:
@@ -218,7 +218,7 @@ def _load(path: Path) -> Skill:
 
 
 def _write(path: Path, body: bytes) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    atomic.private_folder(path.parent)
     atomic.write_bytes(path, body, durable=True)
 
 

@@ -12,6 +12,9 @@ from rlgpt.store import query
 from rlgpt.store.database import address, connect
 from rlgpt.store.errors import DiskFull, StoreError
 
+_TARGET_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
+"""The second at a quota or a limit of a file's size. An error of reading is the source's, and is told as it is."""
+
 
 def copy_database(source: Path, target: Path) -> None:
     """One consistent, compact file without a log beside it; the source may be written meanwhile.
@@ -29,7 +32,7 @@ def copy_database(source: Path, target: Path) -> None:
         target.unlink(missing_ok=True)
         if damage := explained(source):
             raise damage from error
-        if isinstance(error, sqlite3.Error) and error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+        if isinstance(error, sqlite3.Error) and error.sqlite_errorcode in _TARGET_FULL:
             raise DiskFull(f"the disk of {target.parent} is full: {source} could not be copied") from error
         raise StoreError(f"{source} could not be copied to {target}: {error}") from error
 

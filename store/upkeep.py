@@ -135,7 +135,7 @@ def backup(place: Place, target: Path) -> Path:
         raise AlreadyThere(f"{final} is already there")
     require_outside(target)
     try:
-        _make_private(target)
+        atomic.private_folder(target)
         partial.mkdir(mode=0o700)
         copy_database(folder.database, partial / DATABASE)
         (partial / "artifacts").mkdir(mode=0o700)
@@ -154,13 +154,6 @@ def backup(place: Place, target: Path) -> Path:
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return final
-
-
-def _make_private(folder: Path) -> None:
-    """The folder and those above it that are not there yet, for their owner alone."""
-    if not folder.is_dir():
-        _make_private(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def delete(place: Place) -> None:

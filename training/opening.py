@@ -92,7 +92,7 @@ def open_session(place: Path) -> SessionRuntime:
         undo.pop_all()
     if reworded:
         runtime.log("info", "replay", sentence=REWORDED)
-    if other := _other_processor(recorded, here):
+    for other in filter(None, (_other_processor(recorded, here), other_version(recorded, world))):
         runtime.log("warning", "replay", sentence=other)
     report_to(
         world,
@@ -233,6 +233,17 @@ def _other_processor(recorded: History | None, here: events.Where) -> str:
     return (
         f"recorded on another kind of processor ({there}, here {here['cpu']}): its networks may compute other "
         "last bits, and what is learnt may differ from the recorded session"
+    )
+
+
+def other_version(recorded: History | None, world: World) -> str:
+    """What is to be said of a replay of a session that played another version of the world, else ""."""
+    there = recorded.session["world_version"] if recorded is not None else world.version
+    if there == world.version:
+        return ""
+    return (
+        f"recorded in version {there} of the world {world.name}, here it is {world.version}: what happens may differ "
+        "from the recorded session"
     )
 
 

@@ -21,7 +21,7 @@ from rlgpt.agents import loop
 from rlgpt.agents.errors import AgentError, BudgetReached
 from rlgpt.agents.remaining import steps_ahead
 from rlgpt.store import events
-from rlgpt.store.errors import DiskFull, LeaseTaken, StoreError
+from rlgpt.store.errors import DiskFull, LeaseTaken, StoreError, WriteFailed
 from rlgpt.training import last_words, leaving
 from rlgpt.training.host.client.errors import HostError
 from rlgpt.training.host.sandbox import libc
@@ -148,7 +148,8 @@ def main(folder: Path) -> int:
         signal.signal(number, stop)
     try:
         run(runtime)
-    except (DiskFull, HostError, MachineLacks) as error:  # the machine lacks something: a resume goes on
+    except (DiskFull, HostError, MachineLacks, WriteFailed) as error:
+        # The machine lacks something, or another program holds the database: a resume goes on.
         return _last_words(runtime, str(error))
     except (AgentError, StoreError) as error:
         judging.end(runtime, loop.Done("failed", str(error)))

@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.widgets import Input, Label, Select, Static
 
 from rlgpt.console.screens.dialogs import Form
-from rlgpt.console.view.numbers import count
+from rlgpt.console.view.numbers import count, typed
 from rlgpt.store.commands import MOST_BUDGET
 
 NAMES = {
@@ -65,9 +65,9 @@ class BudgetDialog(Form[tuple[str, float | None]]):
 
     def action_send(self) -> None:
         name = str(self.query_one("#name", Select).value)
-        text = self.query_one("#value", Input).value.strip().lower().replace("_", "").replace(",", "")
+        text = self.query_one("#value", Input).value.strip().lower()
         try:
-            value = None if text == "none" else float(text)
+            value = None if text == "none" else typed(text)
         except ValueError:
             self.query_one("#fault", Static).update("A number, or the word none for no limit.")
             return

@@ -195,7 +195,7 @@ class Controller:
     def _announce(self, moment: Moment) -> None:
         """A notification, with a bell when somebody is needed; in replay too."""
         now = news.known(moment, self.sent)
-        for notice in news.since(self._last_news, now, moment, self.sent):
+        for notice in news.since(self._last_news, now, moment, self.sent, self._shell.user_keys):
             self._shell.tell(notice.sentence, notice.severity, bell=notice.bell)
         self._last_news = now
 

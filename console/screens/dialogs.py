@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Button, Input, Select, Static, TextArea
 
 from rlgpt.console.content import safe_content
@@ -184,6 +185,13 @@ class FilterInput(Input):
     def on_mount(self) -> None:
         clear = spelt("filter.clear", shell_of(self).user_keys)
         self.placeholder = f"words to look for; enter keeps, {clear} clears"
+        self.watch(self.screen, "focused", self._close_behind, init=False)
+
+    def _close_behind(self, focused: Widget | None) -> None:
+        """Left with the mouse or Tab: what was typed stays in force, as after Enter. Without any focus it is the
+        terminal's window that was left."""
+        if focused not in (self, None):
+            self.remove_class("-open")
 
     def action_clear_filter(self) -> None:
         self.value = ""

@@ -18,7 +18,7 @@ from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view.estimate import estimate, sentence
-from rlgpt.console.view.numbers import many
+from rlgpt.console.view.numbers import many, typed
 from rlgpt.console.view.text import Entry, columns, line, wrap
 from rlgpt.store import catalog
 from rlgpt.store.commands import MOST_BUDGET
@@ -52,6 +52,8 @@ class NewScreen(Leavable, Screen[None]):
         self._prices: dict[str, Any] = {}
         self._starting = False
         self._started_count = 0
+        self._untouched: list[object] = []
+        """What is filled in at first; empty until the form is there."""
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="new"):
@@ -349,17 +351,11 @@ class NewScreen(Leavable, Screen[None]):
         choices = [choice.value for choice in self.query(Select) if choice.id != "world"]
         return [*inputs, *choices, self.query_one("#review", Check).value]
 
-    def action_leave(self) -> None:
-        from rlgpt.console.screens.dialogs import Confirm
-
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.dismiss(None)
-
-        if self._starting or self._filled() == self._untouched:  # no question once it is on its way
-            self.dismiss(None)
-        else:
-            self.app.push_screen(Confirm("Leave", "What you filled in was not started.", "Drop it"), answered)
+    @property
+    def unsent(self) -> str:
+        """A sentence on what leaving would lose; empty if nothing, also once it is on its way."""
+        kept = self._starting or not self._untouched or self._filled() == self._untouched
+        return "" if kept else "What you filled in was not started."
 
 
 def _numbered(name: str, place: int) -> str:
@@ -373,14 +369,13 @@ def _field_id(name: str) -> str:
 
 
 def _number(text: str, kind: type) -> Any:
-    cleaned = text.strip().replace("_", "").replace(",", "")
-    return None if not cleaned else int(float(cleaned)) if kind is int else float(cleaned)
+    return None if not text.strip() else kind(typed(text))
 
 
 def _or_none(text: str) -> float | None:
     """A number while it is being typed; none that an estimate cannot count with."""
     try:
-        number = float(text.replace("_", "").replace(",", ""))
+        number = typed(text)
     except ValueError:
         return None
     return number if 0 <= number < MOST_BUDGET else None

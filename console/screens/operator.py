@@ -59,6 +59,7 @@ class Operator:
             "stop": self.stop,
             "budget": self.budget,
             "resume": self.resume,
+            "fork": self.fork,
         }
 
     @property
@@ -80,6 +81,8 @@ class Operator:
             return "this console is read-only"
         if m is None:
             return "the session is still being read"
+        if command == "fork":  # from the past too, and of what has ended
+            return ""
         h = m.history
         if not m.live:
             return f"the cursor is in the past; {self._key('time.live')} brings it back to the end"

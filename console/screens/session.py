@@ -250,9 +250,6 @@ class SessionScreen(Leavable, Screen[None]):
         self.call_after_refresh(self._fit)
 
     def on_descendant_focus(self) -> None:
-        line = self.query_one(FilterInput)
-        if self.focused is not line:  # left with the mouse: what was typed stays in force, as after Enter
-            line.remove_class("-open")
         self.call_after_refresh(self._shell.hints)
 
     # ---- the selected sub-action ----------------------------------------------------------------
@@ -388,9 +385,6 @@ class SessionScreen(Leavable, Screen[None]):
 
     def action_command(self, name: str) -> None:
         self.operator.give(name)
-
-    def action_fork(self) -> None:
-        self.operator.fork()
 
     def action_report(self) -> None:
         self.operator.report()

@@ -31,6 +31,8 @@ from rlgpt.store.errors import StoreError
 from rlgpt.store.home import here, named_path
 
 POLL = 1.0
+TOLD = 12.0
+"""Seconds that an error stays on the screen: before, the next look would tell it a second time."""
 
 
 class SessionList(Lines):
@@ -39,6 +41,10 @@ class SessionList(Lines):
 
 FORESEE = 2.0
 """Seconds after which nobody waits for the list any more."""
+
+
+CHANGES = ("new", "fork", "resume", "tag", "delete")
+"""Actions that a read-only console does not have: who only looks starts, changes and deletes nothing."""
 
 
 STORE_PATIENCE = 0.2
@@ -91,16 +97,17 @@ class SessionsScreen(Leavable, Screen[None]):
         self.run_worker(self._read_in_thread, thread=True, exit_on_error=False)
 
     def _read_in_thread(self) -> None:
-        start = time.monotonic()
+        start, pause = time.monotonic(), POLL
         try:
             summaries, slots = self._all_sessions.read(), training_slots()
             hung = self._silent(summaries)
         except (StoreError, OSError) as error:
+            pause = TOLD
             self.app.call_from_thread(shell_of(self).tell, str(error), "error")
             return
         finally:
             took = time.monotonic() - start
-            self._next_read = time.monotonic() + max(POLL, 10 * took)
+            self._next_read = time.monotonic() + max(pause, 10 * took)
             self._reading = False
         self.app.call_from_thread(self._take, summaries, slots, hung)
 
@@ -185,7 +192,8 @@ class SessionsScreen(Leavable, Screen[None]):
             part = line(("   " if right and text else "", ""), (text, style))
             if width_of(right) + width_of(part) < width - width_of(head) - 2:
                 right += part
-        return spread((*head, *line((f"  {shell_of(self).home}", "dim"))), right, width)
+        badge = line((" READ-ONLY " if shell_of(self).read_only else "", "badge_warn"))
+        return spread((*head, *line((f"  {shell_of(self).home}", "dim"))), (*right, *badge), width)
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self._draw)
@@ -203,6 +211,8 @@ class SessionsScreen(Leavable, Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input) and action not in ("help", "command_palette"):
+            return False
+        if action in CHANGES and shell_of(self).read_only:
             return False
         s = self.selected
         if action == "leaderboard":
@@ -224,10 +234,15 @@ class SessionsScreen(Leavable, Screen[None]):
         return f"the session has {s.result}" if s is not None and s.result in ("succeeded", "finished") else ""
 
     def on_key(self, event: events.Key) -> None:
-        shell, why = shell_of(self), self._why_no_resume
-        resumes = keymap.has_key("sessions.resume", event.key, shell.user_keys)
-        if why and resumes and not isinstance(self.focused, Input):
-            shell.tell(f"resume: {why}", "warning")
+        """Say why a key does nothing now."""
+        shell = shell_of(self)
+        if isinstance(self.focused, Input):
+            return
+        for key in keymap.of("sessions"):
+            if key.action in CHANGES and keymap.has_key(key.id, event.key, shell.user_keys):
+                no_resume = self._why_no_resume if key.action == "resume" else ""
+                if why := "this console is read-only" if shell.read_only else no_resume:
+                    shell.tell(f"{key.label}: {why}", "warning")
 
     # ---- actions --------------------------------------------------------------------------------
     def action_attach(self) -> None:

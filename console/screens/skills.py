@@ -202,6 +202,8 @@ class SkillsScreen(Leavable, Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if isinstance(self.focused, Input) and action not in ("help", "command_palette"):
             return False
+        if action in ("retire", "import_file") and shell_of(self).read_only:
+            return False
         if action in ("test", "retire", "export"):
             return self._skill is not None
         return super().check_action(action, parameters)

@@ -54,7 +54,7 @@ def lines(m: Moment, width: int, starting: bool = False, keys: Mapping[str, str]
             "`rlgpt stop --now` ends it at once."
         )
         return wrap(text, width, "bad", most=2)
-    if outage := _outage(m):
+    if outage := _outage(m, short("session.resume", keys)):
         return wrap(outage, width, "warn", most=2)
     pending = h.pending_plan
     if pending is not None and pending.status == "waiting":
@@ -75,8 +75,9 @@ def lines(m: Moment, width: int, starting: bool = False, keys: Mapping[str, str]
     return []
 
 
-def _outage(m: Moment) -> str:
-    """What the newest call died of while it is asked again; empty once anything was answered."""
+def _outage(m: Moment, resume: str) -> str:
+    """What the newest call died of while it is asked again, at once by the key `resume`; empty once anything was
+    answered."""
     tried = [call for call in m.calls[-2:] if call["state"] == "failed"]
     if not tried or m.calls[-1]["state"] == "answered" or m.calls[-1]["step"] != tried[-1]["step"]:
         return ""
@@ -84,7 +85,7 @@ def _outage(m: Moment) -> str:
     role = ROLES.get(str(failed["role"]), str(failed["role"]))
     left = (m.worker.next_try or 0.0) - m.now
     again = f", next in {duration(left)}" if m.calls[-1]["state"] == "failed" and left > 0 else ""
-    again += " (R: now)" if again and m.history.waiting_for == MODEL else ""
+    again += f" ({resume}: now)" if again and m.history.waiting_for == MODEL else ""
     return f"{failed['model']} gives the {role} no answer, try {failed['try_number']}{again}: {failed['error']}"
 
 

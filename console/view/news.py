@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from rlgpt.console.keymap import NO_KEYS, short
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.words import needed_from_person, state_of
 
@@ -40,14 +41,18 @@ def known(m: Moment, sent: Mapping[str, str]) -> Known:
     return Known(state_of(m)[0], needs, fates, len(m.deaths))
 
 
-def since(before: Known, now: Known, m: Moment, sent: Mapping[str, str]) -> list[Notice]:
+def since(
+    before: Known, now: Known, m: Moment, sent: Mapping[str, str], keys: Mapping[str, str] = NO_KEYS
+) -> list[Notice]:
+    """`keys`: those of the user's keymap."""
     h = m.history
     name = str(h.session.get("name", ""))
     notices: list[Notice] = []
     if now.state != before.state and h.status == "ended":
         notices.append(Notice(f"{name}: {h.result}: {h.reason}", "information", True))
     elif now.state != before.state and now.state in ("dead", "hung"):
-        more = "R starts a worker again" if now.state == "dead" else "it holds its lock and makes no progress"
+        again = f"{short('session.resume', keys)} starts a worker again"
+        more = again if now.state == "dead" else "it holds its lock and makes no progress"
         notices.append(Notice(f"{name} is {now.state}; {more}", "error", True))
     elif now.needs and now.needs != before.needs:
         notices.append(Notice(f"{name} waits for {now.needs}", "warning", True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 
 from rlgpt.store.history import Measured
@@ -21,6 +22,14 @@ def count(value: float | None) -> str:
             scaled = value / (limit / 1e3)
             return f"{scaled:.3g}{unit}" if abs(scaled) < 1000 else f"{scaled:.0f}{unit}"
     return f"{value:.2e}"
+
+
+def typed(text: str) -> float:
+    """A number as a person types it: 1000000, 1_000_000 or 1,000,000. Raises ValueError, also for the comma of 2,5:
+    read over, it would spend 25."""
+    if "," in text and not re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+(\.\d*)?", text.strip()):
+        raise ValueError(text)
+    return float(text.replace(",", ""))
 
 
 def many(number: int, thing: str) -> str:

@@ -13,6 +13,9 @@ from rlgpt.store.shared import schema
 from rlgpt.store.shared.connection import Connection, connect, place_of, store_errors
 from rlgpt.store.shared.peer import OUTSIDE, SharedPeer, layout
 
+ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('rlgpt.version', 0))"
+"""Of several that make or upgrade a store at once the second waits until the first has, and finds it done."""
+
 
 class Size(NamedTuple):
     session_id: str
@@ -23,17 +26,17 @@ class Size(NamedTuple):
 
 def init(address: str) -> None:
     """Make an empty store in a database that the caller owns. Raises StoreError where there is one."""
-    with connect(address) as base, store_errors(address):
+    with connect(address) as base, store_errors(address), base.transaction():
+        base.execute(ALONE)
         if version(address):
             raise StoreError(f"{place_of(address)} is a store already")
-        with base.transaction():
-            if missing := _roles_to_make(base):
-                raise StoreError(
-                    f"you may not make the roles {', '.join(missing)} on the server of {place_of(address)}: have them "
-                    "made by who may (CREATE ROLE), or be given the right to (ALTER ROLE ... CREATEROLE)"
-                )
-            for statement in schema.statements():
-                base.execute(statement)
+        if missing := _roles_to_make(base):
+            raise StoreError(
+                f"you may not make the roles {', '.join(missing)} on the server of {place_of(address)}: have them "
+                "made by who may (CREATE ROLE), or be given the right to (ALTER ROLE ... CREATEROLE)"
+            )
+        for statement in schema.statements():
+            base.execute(statement)
 
 
 def _roles_to_make(base: Connection) -> list[str]:
@@ -63,7 +66,7 @@ def upgrade(address: str) -> str:
     if now > schema.VERSION:
         raise StoreError(f"the store has version {now}, newer than this rlgpt's {schema.VERSION}: update rlgpt")
     with connect(address) as base, store_errors(address), base.transaction():
-        base.execute("SELECT pg_advisory_xact_lock(hashtextextended('rlgpt.version', 0))")
+        base.execute(ALONE)
         added = list(schema.additions(layout(base)))
         for statement in added:
             base.execute(statement)

@@ -30,6 +30,12 @@ KEEPALIVE = "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=3 -c tcp_keepa
 silent, and by the last one while an answer is under way, which Linux else sends again for a quarter of an hour."""
 
 
+ROLES = (
+    "its owner grants the role rlgpt_reader to look at sessions, rlgpt_operator to send them commands, rlgpt_worker to "
+    "run or push them; the rest only the owner may do"
+)
+
+
 class _Truth(Loader):
     """As SQLite keeps it."""
 
@@ -61,7 +67,21 @@ def connect(address: str) -> Connection:
         raise StoreError(f"{place_of(address)} is no address of a store: {_line(error)}") from error
     base.adapters.register_loader("json", TextBinaryLoader)
     base.adapters.register_loader("bool", _Truth)
+    try:
+        _need_way_in(base, address)
+    except BaseException:
+        base.close()
+        raise
     return base
+
+
+def _need_way_in(base: Connection, address: str) -> None:
+    """To whom the schema is closed the server says that there are no tables, as where no store was made yet. Raises
+    NotAllowed."""
+    with store_errors(address):
+        row = base.execute("SELECT has_schema_privilege(to_regnamespace('rlgpt'), 'USAGE')").fetchone()
+    if row == (False,):
+        raise NotAllowed(f"the store {place_of(address)} is closed to you: {ROLES}")
 
 
 def _failed_to_connect(error: psycopg.OperationalError, address: str) -> StoreError:
@@ -86,10 +106,7 @@ def store_errors(address: str) -> Iterator[None]:
             f"{place_of(address)} is no store yet: its owner runs `rlgpt store init {place_of(address)}`"
         ) from error
     except psycopg.errors.InsufficientPrivilege as error:
-        raise NotAllowed(
-            f"the store {place_of(address)} does not let you do that ({_line(error)}): ask its owner for the role "
-            "rlgpt_reader, rlgpt_operator or rlgpt_worker"
-        ) from error
+        raise NotAllowed(f"the store {place_of(address)} does not let you do that ({_line(error)}): {ROLES}") from error
     except psycopg.Error as error:
         raise StoreError(f"the store {place_of(address)} refused: {_line(error)}") from error
 

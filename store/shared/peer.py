@@ -256,9 +256,10 @@ class SharedPeer:
         sql = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
         row = self._base.execute(sql, (self.session_id,)).fetchone()
         if not row or not row[0]:
-            worker = self.worker()
-            by = f" by process {worker.owner.pid} on {worker.owner.host}" if worker else ""
-            raise LeaseTaken(f"session {self.session_id} is already run{by}; attach to it, or stop it first")
+            if (worker := self.worker()) is None:  # no keeper has told of one: perhaps nobody runs it
+                raise LeaseTaken(f"session {self.session_id} is already run or copied elsewhere: try again in a moment")
+            by = f"process {worker.owner.pid} on {worker.owner.host}"
+            raise LeaseTaken(f"session {self.session_id} is already run by {by}; attach to it, or stop it first")
 
     def append(self, batch: Batch) -> None:
         """Raises Fenced, Behind, Away, StoreError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -197,6 +198,20 @@ def test_a_full_disk_behind_standard_output_is_a_sentence(
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.stderr.count("\n") == 1 and done.stderr.startswith("rlgpt: ")
     assert done.returncode == (Exit.NOT_FOUND if "nothing" in words else Exit.UNAVAILABLE)
+
+
+@pytest.mark.parametrize("number", [errno.EFBIG, errno.EIO])
+def test_what_the_machine_does_not_write_is_a_sentence(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`ulimit -f` and `> FILE`; a terminal that was closed."""
+
+    def refused(words: list[str]) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("rlgpt.console.commands.tree.run", refused)
+    assert cli.run(["sessions"]) == Exit.UNAVAILABLE
+    assert capsys.readouterr().err.endswith(f"{os.strerror(number)}\n")
 
 
 def test_an_unexpected_error_is_told_in_json_too(

@@ -11,8 +11,10 @@ from moments import moment
 from sample_sessions import whole
 from story import Story
 
+from rlgpt.console.panes.lines import Lines
 from rlgpt.console.view import logs
 from rlgpt.console.view.text import plain
+from rlgpt.store.skills import Skill, keep
 
 
 async def test_code_is_not_filtered_away_and_a_filter_left_with_the_mouse_is_closed(
@@ -27,6 +29,26 @@ async def test_code_is_not_filtered_away_and_a_filter_left_with_the_mouse_is_clo
         await pilot.click("#plan", offset=(5, 3))
         await pilot.pause()
         assert not app.screen.query_one("#filter").has_class("-open")
+
+
+async def test_the_filter_of_a_list_that_is_left_with_tab_or_the_mouse_is_closed(
+    home: Path, store: Callable[..., Path]
+) -> None:
+    """It stays in force; Escape then shows all again, below a line that would still say the words."""
+    store()
+    keep(Skill("chop", "crafter", "chop", "Chop.", "def chop(view):\n    yield DO\n", "True", 5, 5, "s-1", 0))
+    async with console(home) as (app, pilot):
+        for screen, rows in ("", "#sessions"), ("K", "#skill-list"):
+            await pilot.press(*screen)
+            await until(pilot, lambda rows=rows: app.screen.query(rows) and app.screen.query_one(rows, Lines).entries)
+            line = app.screen.query_one("#filter")
+            await pilot.press("slash", *"zz", "tab")
+            await until(pilot, lambda line=line: not line.has_class("-open"))
+            await pilot.press("escape", "slash", *"zz")
+            assert line.has_class("-open")
+            await pilot.click(rows, offset=(5, 3))
+            await until(pilot, lambda line=line: not line.has_class("-open"))
+            assert "Nothing here has “zz”." in screen_text(app)
 
 
 async def test_a_filter_finds_rows_of_the_log_that_the_pane_has_no_room_for(

@@ -30,6 +30,7 @@ from rlgpt.console.screens.override import OverrideScreen
 from rlgpt.console.screens.session import SessionScreen
 from rlgpt.console.screens.sessions import SessionsScreen
 from rlgpt.console.screens.verdict import VerdictDialog
+from rlgpt.console.view.numbers import typed
 from rlgpt.store import events as store_events
 from rlgpt.store import inbox
 from rlgpt.store.commands import parse_command
@@ -310,6 +311,14 @@ async def test_a_budget_that_cannot_be_is_refused_in_the_dialog(live: Path, text
             await pilot.press("ctrl+s")
             await until(pilot, lambda: "A budget is a number from 0" in screen_text(app))
             assert isinstance(app.screen, BudgetDialog)
+
+
+@pytest.mark.parametrize("text", ["2,5", "0,500", "12,34", "1,2345", ",5", "1,000,5", "2.5,000", ""])
+def test_a_comma_that_stands_before_no_three_digits_is_not_read_over(text: str) -> None:
+    """2,5 USD were 25."""
+    with pytest.raises(ValueError):
+        typed(text)
+    assert [typed(number) for number in ("1,000", " 12,345,678.5 ", "1_000", "2.5")] == [1e3, 12345678.5, 1e3, 2.5]
 
 
 @pytest.mark.parametrize("opens", ["enter", "a"])

@@ -6,8 +6,11 @@ from moments import moment
 from sample_sessions import whole
 from story import Story
 
-from rlgpt.console.view import news
+from rlgpt.console.view import banner, news
+from rlgpt.console.view.moment import Worker
+from rlgpt.console.view.text import plain
 from rlgpt.store import events
+from rlgpt.store.states import MODEL
 
 
 def told(story: Story, first: int, sent: dict[str, str] | None = None, **worker: object) -> list[news.Notice]:
@@ -59,3 +62,14 @@ def test_what_became_of_a_command_is_told_to_the_console_that_sent_it() -> None:
     s.event(events.Command(id="theirs", **fields, state="applied", reason=""))
     (notice,) = told(s, before, {"mine": "override"})
     assert notice == news.Notice("override: refused: the plan is at revision 4", "error", False)
+
+
+def test_the_key_that_starts_a_worker_is_the_users_own() -> None:
+    s, keys = whole(ended=False, llm="openai"), {"session.resume": "f9"}
+    dead = moment(s, worker=Worker(alive=False))
+    (notice,) = news.since(news.known(moment(s, worker=Worker(alive=True)), {}), news.known(dead, {}), dead, {}, keys)
+    assert notice.sentence.endswith("is dead; f9 starts a worker again")
+    s.call("fast", "write/1.4/dig/1", "p", "r", error="no route to host")
+    s.event(events.Waiting(MODEL))
+    waits = moment(s, worker=Worker(alive=True, next_try=s.started + s.clock + 30.0))
+    assert "(f9: now)" in "".join(plain(line) for line in banner.lines(waits, 200, keys=keys))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driving import console, until
+from driving import console, screen_text, until
 from sample_sessions import whole
 from textual.pilot import Pilot
 from textual.screen import Screen
@@ -21,10 +21,13 @@ from rlgpt.console.app import ConsoleApp
 from rlgpt.console.screens.dialogs import Advise
 from rlgpt.console.screens.edit_code import EditCodeScreen
 from rlgpt.console.screens.session import SessionScreen
+from rlgpt.console.screens.skills import SkillsScreen
 from rlgpt.console.screens.verdict import VerdictDialog
+from rlgpt.store import skills as library
 from rlgpt.store.folder import DATABASE, SessionFolder
 from rlgpt.store.lease import Lease
 from rlgpt.store.reader import Reader
+from rlgpt.store.skills import Skill, keep
 
 LIVE = "261121-020000-bb"
 
@@ -97,3 +100,30 @@ async def test_the_own_editor_gives_back_all_that_it_saved(live: Path, monkeypat
         await pilot.press("f4")
         await until(pilot, lambda: "TABLE" in app.screen.query_one("#text", TextArea).text)
         assert app.screen.query_one("#text", TextArea).text == saved
+
+
+async def test_who_only_looks_changes_nothing_in_the_lists_either(live: Path, said: list[str]) -> None:
+    keep(Skill("chop", "crafter", "chop", "Chop.", "def chop(view):\n    yield DO\n", "True", 5, 5, "s-1", 0))
+    async with console(live, read_only=True, size=(160, 40)) as (app, pilot):
+        listed = app.screen
+        assert "READ-ONLY" in screen_text(app) and not {"n new", "f fork", "R resume"} & hints(app)
+        await pilot.press(*"nfRtd")
+        await pilot.pause()
+        assert app.screen is listed
+        names = ("new", "fork", "resume", "tag", "delete")
+        assert said == [f"{name}: this console is read-only" for name in names]
+        await pilot.press("K")
+        await until(pilot, lambda: "t test" in screen_text(app))
+        await pilot.press(*"ri")
+        await pilot.pause()
+        assert isinstance(app.screen, SkillsScreen) and [skill.name for skill in library.skills()] == ["chop"]
+        await pilot.press("escape", "enter")
+        await until(pilot, lambda: isinstance(app.screen, SessionScreen) and app.screen.controller.opened)
+        await pilot.press("f")
+        await until(pilot, lambda: said[-1] == "fork: this console is read-only")
+        assert isinstance(app.screen, SessionScreen)
+
+
+def hints(app: ConsoleApp) -> set[str]:
+    """What the footer offers."""
+    return set(screen_text(app).splitlines()[-1].strip().split("  "))

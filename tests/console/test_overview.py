@@ -18,6 +18,7 @@ from story import Story
 from textual.pilot import Pilot
 
 from rlgpt.console import launch
+from rlgpt.console.all_sessions import AllSessions
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.commands import children, overview
 from rlgpt.console.panes.bars import Bar, Footer
@@ -33,6 +34,7 @@ from rlgpt.console.view.moment import Worker
 from rlgpt.console.view.text import plain, width_of
 from rlgpt.store import events, progress
 from rlgpt.store.catalog import Summary
+from rlgpt.store.errors import BadPlace
 from rlgpt.store.history import Measured
 from rlgpt.store.lease import Lease
 
@@ -385,6 +387,25 @@ async def open_form(app: ConsoleApp, pilot: Pilot[int]) -> None:
     await until(pilot, lambda: isinstance(app.screen, NewScreen) and "Dig." in screen_text(app))
 
 
+@pytest.mark.parametrize("key", ["escape", "ctrl+q"])
+async def test_every_key_that_leaves_a_form_asks_about_what_was_filled_in(
+    two_sessions: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    ask_for_one_task(monkeypatch)
+    async with console(two_sessions) as (app, pilot):
+        await open_form(app, pilot)
+        app.screen.query_one("#name").value = "mine"  # type: ignore[attr-defined]
+        await pilot.press(key)
+        await until(pilot, lambda: "What you filled in was not started." in screen_text(app))
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.screen, NewScreen))
+        await pilot.press(key, "y")
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen))
+        await open_form(app, pilot)
+        await pilot.press(key)
+        await until(pilot, lambda: isinstance(app.screen, SessionsScreen))
+
+
 @pytest.mark.parametrize("wrong", ["0", "51", "two"])
 async def test_a_wrong_number_of_sessions_starts_none(
     two_sessions: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
@@ -436,3 +457,20 @@ async def test_the_list_and_a_session_call_a_slow_call_of_a_model_alike(home: Pa
         for opened in (None, session.name):
             async with console(home, opened, (120, 40)) as (app, pilot):
                 await until(pilot, lambda app=app: word in screen_text(app))
+
+
+async def test_a_store_that_cannot_be_listed_is_told_once_at_a_time(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    def read(_: AllSessions) -> list[Summary]:
+        raise BadPlace("the sessions cannot be listed: Stale file handle")
+
+    monkeypatch.setattr(AllSessions, "read", read)
+    monkeypatch.setattr("rlgpt.console.screens.sessions.POLL", 0.02)
+    monkeypatch.setattr(ConsoleApp, "tell", lambda app, sentence, *_, **__: told.append(sentence))
+    async with ConsoleApp(home).run_test() as pilot:
+        await until(pilot, lambda: told)
+        await pilot.pause(0.3)
+    assert len(told) <= 2, "once as the screen is made, once as it is shown"

@@ -107,6 +107,20 @@ def test_a_session_on_a_full_disk_is_not_called_damaged(trained: SessionFolder) 
     upkeep.prune(trained)
 
 
+def test_a_quota_is_said_to_be_a_full_disk(
+    trained: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At one, as at a limit of a file's size, SQLite says I/O error; what is told must not doubt the source."""
+    packed = bundle.export_bundle(trained, tmp_path / "session.rlgpt")
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "other"))
+    imported = bundle.import_bundle(packed)  # a database without a log, which is read without a new file
+    with no_new_files(), pytest.raises(DiskFull, match=r"copies/.* is full: .* could not be copied"):
+        upkeep.backup(imported, tmp_path / "copies")
+    upkeep.delete(imported)
+    with no_new_files(), pytest.raises(DiskFull, match="other/sessions is full"):
+        bundle.import_bundle(packed)
+
+
 def test_a_full_disk_is_said_to_be_full(trained: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_args: object) -> None:
         error = sqlite3.OperationalError("database or disk is full")

@@ -133,6 +133,16 @@ def test_a_backup_is_for_its_owner_alone_whatever_the_umask(finished: SessionFol
     assert not [p for p in paths if stat.S_IMODE(p.stat().st_mode) & 0o077]
 
 
+def test_a_home_is_for_its_owner_alone_whatever_the_umask(home: Path) -> None:
+    """Who can write there can put an rlgpt.toml there, and have keys sent anywhere."""
+    before = os.umask(0)
+    try:
+        create(Settings(task="collect_wood"), task_info={}, world_version="1", versions={})
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+
+
 def test_a_damaged_session_does_not_hinder_the_next(finished: SessionFolder, tmp_path: Path) -> None:
     finished.database.write_bytes(b"x" * 5000)
     made = create(Settings(task="collect_wood"), task_info={}, world_version="1", versions={})

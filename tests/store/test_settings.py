@@ -92,6 +92,7 @@ def test_a_wrong_variable_or_file_is_one_sentence_too(tmp_path: Path, monkeypatc
         ("RLGPT_DEVIC", "RLGPT_DEVICE"),
         ("rlgpt_budgt__cost", "RLGPT_BUDGET__COST"),
         ("RLGPT_ITERATIONS", "RLGPT_LOOP__ITERATIONS"),
+        ("RLGPT_REVIEW__TIMEOUT", "RLGPT_REVIEW_TIMEOUT"),
     ],
 )
 def test_a_mistyped_variable_is_refused_with_the_nearest_name(

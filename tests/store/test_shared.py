@@ -17,7 +17,7 @@ import pytest
 from rlgpt.store import catalog, events
 from rlgpt.store import tables as t
 from rlgpt.store.commands import parse_command
-from rlgpt.store.errors import Away, LeaseTaken, StoreError
+from rlgpt.store.errors import Away, LeaseTaken, NotAllowed, StoreError
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.inbox import send
@@ -217,6 +217,13 @@ def test_an_append_after_a_lost_acknowledgement_is_not_taken_twice(finished: Ses
     assert digest(peer) == digest(FolderPeer(finished.path))
 
 
+def test_of_two_that_push_a_session_none_is_told_to_stop_a_worker(
+    finished: SessionFolder, store: SharedStore, address: str
+) -> None:
+    with store.target(finished.id), pytest.raises(LeaseTaken, match="or copied elsewhere: try again in a moment"):
+        SharedStore(address).remote(finished.id).borrow()
+
+
 def test_a_session_that_is_run_is_not_pushed_by_another(
     finished: SessionFolder, store: SharedStore, address: str
 ) -> None:
@@ -354,6 +361,14 @@ def test_a_reader_reads_an_operator_sends_and_a_worker_writes(
     worker.close()
 
 
+def test_whom_the_owner_gave_no_role_is_told_so_and_not_that_there_is_no_store(address: str, server: Server) -> None:
+    """PostgreSQL says of a schema that is closed to somebody that there are no tables in it."""
+    server.sql("DROP ROLE IF EXISTS stranger; CREATE ROLE stranger LOGIN")
+    hers = address.replace(f"user={_user(address)}", "user=stranger")
+    with pytest.raises(NotAllowed, match="is closed to you: its owner grants rlgpt_reader"):
+        SharedStore(hers).sessions()
+
+
 def _user(address: str) -> str:
     return address.rpartition("user=")[2]
 
@@ -408,6 +423,18 @@ def test_a_store_is_made_once(address: str, server: Server) -> None:
         SharedStore(empty).sessions()
     with pytest.raises(StoreError, match="is no store yet"):
         admin.sizes(empty)
+
+
+def test_of_two_that_make_a_store_at_once_the_second_finds_it_made(server: Server) -> None:
+    place = server.new_database()
+    with connect(place) as first, ThreadPoolExecutor() as pool:
+        with first.transaction():
+            first.execute(admin.ALONE)
+            second = pool.submit(admin.init, place)
+            for statement in schema.statements():
+                first.execute(statement)
+        with pytest.raises(StoreError, match="is a store already"):
+            second.result()
 
 
 def test_a_store_of_an_earlier_rlgpt_takes_new_sessions_after_its_upgrade(

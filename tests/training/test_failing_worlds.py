@@ -187,6 +187,15 @@ MODULES = {
         "def make_world():\n    return Made()",
         r"'cannot_tell:make_world' cannot be loaded: OSError: the list is gone \(cannot_tell\.py, line 4\)",
     ),
+    "misspells": (
+        "import numpy\n\ndef make_world():\n    return numpy.bool8",
+        r"AttributeError: module 'numpy' has no attribute 'bool8' \(misspells\.py, line 4\)",
+    ),
+    "misspells_late": (
+        "class Made:\n    @property\n    def tasks(self):\n        return self.task\n\n"
+        "def make_world():\n    return Made()",
+        r"AttributeError: 'Made' object has no attribute 'task'.* \(misspells_late\.py, line 4\)",
+    ),
     "asks": ("def make_world(size):\n    pass", "TypeError: make_world.* missing 1 required positional argument"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,11 +12,13 @@ import pytest
 
 from rlgpt.store import events, tables
 from rlgpt.store.creation import create
+from rlgpt.store.database import connect
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.reader import Reader
 from rlgpt.store.settings import Settings
 from rlgpt.store.writer import Writer
-from rlgpt.training.opening import begin, tell_other_version
+from rlgpt.training import worker
+from rlgpt.training.opening import begin, other_version, tell_other_version
 from rlgpt.training.session.runtime import SessionRuntime
 from rlgpt.training.session.where import versions
 from rlgpt.training.steps.learning import warm_start
@@ -157,3 +160,38 @@ def test_the_simulator_is_told_by_a_process_whose_world_has_imported_it(monkeypa
     assert versions()["mujoco"] == mujoco.__version__
     monkeypatch.delitem(sys.modules, "mujoco")
     assert "mujoco" not in versions()
+
+
+def test_a_database_that_another_program_holds_stops_the_session_and_does_not_fail_it(
+    trained: tuple[SessionFolder, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, _ = trained
+    monkeypatch.setattr("rlgpt.store.writer.connect", lambda path, mode, timeout: connect(path, mode, timeout=0.01))
+    writer = Writer(folder)
+    other = sqlite3.connect(folder.database, isolation_level=None)
+
+    def run(_runtime: object) -> None:
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            writer.event(events.Resumed(from_seq=1))
+        finally:
+            other.execute("COMMIT")
+
+    monkeypatch.setattr(worker, "_die_with_parent", lambda: None)
+    monkeypatch.setattr("rlgpt.training.worker.signal.signal", lambda _number, _handler: None)
+    runtime = SimpleNamespace(writer=writer, world=None, close=writer.close)
+    monkeypatch.setattr(worker, "open_session", lambda _folder: runtime)
+    monkeypatch.setattr(worker, "run", run)
+    assert worker.main(folder.path) == 0
+    with Reader(folder) as reader:
+        history = reader.history_at()
+    assert history.result == "stopped" and "database is locked" in history.reason
+
+
+def test_a_replay_of_another_version_of_the_world_says_so(trained: tuple[SessionFolder, list[str]]) -> None:
+    with Reader(trained[0]) as reader:
+        recorded = reader.history_at()
+    line = cast(World, SimpleNamespace(name="line", version="2"))
+    assert other_version(recorded, line).startswith("recorded in version 1 of the world line, here it is 2: ")
+    line.version = "1"
+    assert other_version(recorded, line) == other_version(None, line) == ""

@@ -7,13 +7,20 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rlgpt.training.options.slots import primitive_names
 from rlgpt.training.service import questions
 from rlgpt.training.service.__main__ import answer
+from rlgpt.training.service.sources import tried
+from rlgpt.training.worlds.protocol import NativeAction, WorldFailed
+from tests.options.fake_host import FakeHost
+from tests.worlds import corridor_host
+from tests.worlds.corridor import CorridorWorld
 from tests.worlds.failing import FAILS
 
 NOISY_WORLD = """
@@ -85,6 +92,30 @@ def test_an_error_of_a_world_is_no_mistake_of_who_asks(
     told = answer(json.dumps(question | {"file": str(action)}))
     assert told["exit_code"] == 1 and re.search(rf"failed in failing\.py, line \d+: {sentence}", told["error"]), told
     assert answer(json.dumps(question | {"file": str(tmp_path / "none.py")}))["exit_code"] == 2
+
+
+class FromOne(CorridorWorld):
+    """Its actions begin at 1, as those of gymnasium's `Discrete(3, start=1)`."""
+
+    def decode(self, command: NativeAction) -> tuple[int, bool]:
+        return super().decode((command[0] - 1,))
+
+    def native_action(self, action: Sequence[int]) -> NativeAction:
+        return (action[0] + 1,)
+
+
+def test_what_was_tried_is_told_by_the_names_of_the_primitives(monkeypatch: pytest.MonkeyPatch) -> None:
+    encode = corridor_host.encode
+    monkeypatch.setattr(corridor_host, "encode", lambda yielded: (encode(yielded)[0] + 1,))
+    source = 'def all_three(view):\n    yield "right"\n    yield "left"\n    yield "use"\n'
+    told = tried(FromOne(), FakeHost(FromOne().host_module), source, "", "take_coin", 0, 10)
+    assert told["yields"] == ["right", "left", "use"]
+
+
+def test_a_command_that_is_a_list_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CorridorWorld, "native_action", lambda world, action: list(action))
+    with pytest.raises(WorldFailed, match=r"corridor cannot be played: native_action\(\) gives \[0\]; a tuple"):
+        primitive_names(CorridorWorld())
 
 
 def test_lines_are_answered_one_by_one_in_their_order() -> None:

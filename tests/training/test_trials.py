@@ -276,6 +276,12 @@ def test_a_trial_that_begins_again_repeats_one_batch_at_most(tmp_path: Path) -> 
     assert PartialTrial(tmp_path, "a").load() is None
 
 
+def test_a_view_may_hold_whole_numbers_of_any_size(tmp_path: Path) -> None:
+    kept = {"lost": [{"timeline": [{"board": 1 << 100}], "view": b"1"}]}
+    PartialTrial(tmp_path, "a").save(kept)
+    assert PartialTrial(tmp_path, "a").load() == kept
+
+
 def test_a_kill_behind_the_usual_number_of_seeds_changes_nothing(tmp_path: Path) -> None:
     class Killed(Exception):
         pass

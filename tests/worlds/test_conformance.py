@@ -1,5 +1,6 @@
 """Every world here passes the conformance check, and the check sees what is broken."""
 
+import random
 import sys
 from dataclasses import replace
 from types import MappingProxyType, ModuleType
@@ -41,6 +42,17 @@ class Forgetful(CorridorEnv):
         self._flags = 0
 
 
+class SharesRandom(CorridorEnv):
+    """Slips by the generator that all envs share, as many of gym's do."""
+
+    def reset(self, seed):
+        super().reset(seed)
+        random.seed(seed)
+
+    def step(self, command):
+        return super().step(command if random.random() < 0.7 else (1,))
+
+
 class Eternal(CorridorEnv):
     def step(self, command):
         return super().step(command)._replace(terminated=False)
@@ -55,6 +67,7 @@ class Giant(CorridorEnv):
     ("env", "promise"),
     [
         (Leaky, "observers change nothing"),
+        (SharesRandom, "episodes repeat"),
         (Forgetful, "save and restore are exact"),
         (Eternal, "time limits terminate"),
         (Giant, "features keep their shapes and ranges"),

@@ -9,7 +9,7 @@ from typing import Any
 from rlgpt.training.host.api import FOLLOW_PLAN
 from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.runner import PLAN_ITEM
-from rlgpt.training.options.slots import ActionSpace
+from rlgpt.training.options.slots import ActionSpace, primitive_names
 from rlgpt.training.worlds.protocol import Env, NativeAction, World, WorldFailed
 
 MOST = 40
@@ -38,8 +38,7 @@ class Camera:
 
     def __init__(self, world: World, space: ActionSpace) -> None:
         self._slots = space.slots
-        rest = [0] * (len(world.action_nvec) - 1)
-        self._primitives = {world.native_action([i, *rest]): p.name for i, p in enumerate(world.primitives)}
+        self._primitives = primitive_names(world)
         named = {slot.source_hash: slot.name for slot in space.slots if slot is not None}
         self._items = [named.get(item.action.source_hash, "") for item in space.programs.plan]
 

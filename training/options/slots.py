@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rlgpt.training.host.api import FOLLOW_PLAN, Action, PlanItem, Programs, source_hash
-from rlgpt.training.worlds.protocol import World
+from rlgpt.training.worlds.bounds import command_flaw
+from rlgpt.training.worlds.protocol import NativeAction, World, WorldFailed
 
 K = 24
 """Slots of every policy."""
@@ -143,6 +144,16 @@ def noop_of(world: World) -> int:
     """The primitive that does nothing: the one named so, else the first."""
     names = [primitive.name for primitive in world.primitives]
     return next((i for i, name in enumerate(names) if name in ("noop", "no_op", "none", "stay")), 0)
+
+
+def primitive_names(world: World) -> dict[NativeAction, str]:
+    """Native action -> name of the primitive that it is, with index 0 of every other head. Raises WorldFailed for what
+    is no command, and could be no key either."""
+    rest = [0] * (len(world.action_nvec) - 1)
+    commands = [world.native_action([index, *rest]) for index in range(len(world.primitives))]
+    for flaw in filter(None, (command_flaw(command, world.native_action_size) for command in commands)):
+        raise WorldFailed(f"The world {world.name} cannot be played: {flaw}.")
+    return {command: primitive.name for command, primitive in zip(commands, world.primitives, strict=True)}
 
 
 def primitive_mask(world: World, names: Sequence[str]) -> NDArray[np.bool_]:

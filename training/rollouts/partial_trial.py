@@ -13,6 +13,7 @@ from typing import Any
 import msgpack
 
 from rlgpt.store import atomic
+from rlgpt.training.worlds.away.channel import pack, unpack
 
 FILE = "trial.part"
 
@@ -26,15 +27,16 @@ class PartialTrial:
     def load(self) -> dict[str, Any] | None:
         """What was saved last; None if nothing was."""
         try:
-            stored = msgpack.unpackb(self._path.read_bytes())
+            stored = unpack(self._path.read_bytes())
         except (OSError, ValueError, msgpack.UnpackException):
             return None
         return stored["state"] if isinstance(stored, dict) and stored.get("key") == self._key else None
 
     def save(self, state: Mapping[str, Any]) -> None:
-        """Save the episodes so far. A full disk is no error here: after a kill these episodes are played again."""
+        """Save the episodes so far. A full disk is no error here: after a kill these episodes are played again. Views
+        may hold whole numbers of any size, which msgpack alone refuses."""
         with contextlib.suppress(OSError):
-            atomic.write_bytes(self._path, msgpack.packb({"key": self._key, "state": state}))
+            atomic.write_bytes(self._path, pack({"key": self._key, "state": state}))
 
     def clear(self) -> None:
         self._path.unlink(missing_ok=True)

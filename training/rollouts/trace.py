@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rlgpt.training.host.api import FOLLOW_PLAN
 from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.runner import PLAN_ITEM
-from rlgpt.training.options.slots import ActionSpace
+from rlgpt.training.options.slots import ActionSpace, primitive_names
 from rlgpt.training.rollouts.evidence import Describer
 from rlgpt.training.worlds.optional_parts import survey_of
 from rlgpt.training.worlds.protocol import Env, NativeAction, World
@@ -91,8 +91,7 @@ class Shower:
         """`sources` by hash."""
         self._describe = Describer(world)
         self._lines = {name: source.splitlines() for name, source in sources.items()}
-        rest = [0] * (len(world.action_nvec) - 1)
-        self._names = {world.native_action([i, *rest]): p.name for i, p in enumerate(world.primitives)}
+        self._names = primitive_names(world)
 
     def shown(self, trace: Trace) -> dict[str, Any]:
         """timeline, last steps with the line that yielded each, pictures before the end and at it, and what there was

@@ -24,7 +24,7 @@ from rlgpt.training.options.observation import make_env
 from rlgpt.training.options.observer import Observer, Signal, obey
 from rlgpt.training.options.rewards import RewardStream
 from rlgpt.training.options.runner import Chooser, OptionRunner
-from rlgpt.training.options.slots import ActionSpace, Slot, noop_of
+from rlgpt.training.options.slots import ActionSpace, Slot, noop_of, primitive_names
 from rlgpt.training.rollouts.evidence import Describer
 from rlgpt.training.rollouts.partial_trial import PartialTrial
 from rlgpt.training.rollouts.trace import Shower, Trace
@@ -171,10 +171,7 @@ class _TrialRunner:
         self._trigger = 1 << len(prefix) + 1 if trigger else 0
         """Bit of the predicate that makes a guard run."""
         self._shower = Shower(world, programs.sources)
-        self._names = {
-            world.native_action([i, *[0] * (len(world.action_nvec) - 1)]): p.name
-            for i, p in enumerate(world.primitives)
-        }
+        self._names = primitive_names(world)
         self._queue: list[int] = []
         self._finished_trials: list[FinishedTrial] = []
         self._camera = Camera(world, self.space) if observer.films else None

@@ -8,6 +8,7 @@ from typing import Any, cast
 from rlgpt.store.row_types import tell_refusal
 from rlgpt.training.host.api import Action, Admission, Ask, Host, Kind, Mode, Programs, source_hash
 from rlgpt.training.host.client.open_host import open_host
+from rlgpt.training.options.slots import primitive_names
 from rlgpt.training.rollouts.dry_views import dry_views
 from rlgpt.training.seeds import episode_seed
 from rlgpt.training.worlds.protocol import World
@@ -112,6 +113,7 @@ def _trial(
     name = admission.source_hash
     arguments = tuple((argument, values[0]) for argument, values in admission.arguments.items())
     host.load(Programs(sources={name: source}, actions=(Action(name, arguments),)))
+    names = primitive_names(world)
     env = world.make(task)
     try:
         env.reset(episode_seed(seed, "trial", 0))
@@ -124,8 +126,7 @@ def _trial(
                 message = answer.message
                 break
             result = env.step(answer.command)
-            single = len(answer.command) == 1
-            yields.append(world.primitives[answer.command[0]].name if single else list(answer.command))
+            yields.append(names.get(answer.command, list(answer.command)))
             message = "the world broke the episode off" if result.truncated else ""
             if result.terminated or result.truncated:
                 outcome = "episode"

@@ -43,6 +43,13 @@ class WorldLacksSomething(UnknownWorld):
     """A world of ours that this machine cannot have as it is: a package is missing, or has another version."""
 
 
+def _has(world: object, member: str) -> bool:
+    """A property is asked first: `hasattr` takes an AttributeError of its code for a member that is not there."""
+    if hasattr(type(world), member):
+        getattr(world, member)
+    return hasattr(world, member)
+
+
 @cache
 def get(name: str) -> World:
     """The world called `name`, made once per process.
@@ -56,15 +63,14 @@ def get(name: str) -> World:
         raise UnknownWorld(f"There is no world called {name!r}; the worlds here are {', '.join(names())}.")
     try:
         world = point.load()() if not colon else getattr(import_module(module), function)()
-        missing = [member for member in _REQUIRED_MEMBERS if not hasattr(world, member)]  # asks its properties
+        missing = [member for member in _REQUIRED_MEMBERS if not _has(world, member)]
     except ModuleNotFoundError as error:
         extra = _EXTRA_OF_MODULE.get(error.name or "")
         reason = f"it needs {error.name}: pip install 'rlgpt[{extra}]'" if extra else f"{error}"
         refused = WorldLacksSomething if extra else UnknownWorld
         raise refused(f"The world {name!r} cannot be loaded: {reason}.") from error
-    except (ImportError, AttributeError) as error:
-        lacks = name in _BUILT_IN and isinstance(error, ImportError)
-        refused = WorldLacksSomething if lacks else UnknownWorld
+    except ImportError as error:
+        refused = WorldLacksSomething if name in _BUILT_IN else UnknownWorld
         raise refused(f"The world {name!r} cannot be loaded: {error}.") from error
     except (Exception, SystemExit) as error:  # another package's code
         place = raised_in(error, (module if colon else point.module).partition(".")[0])

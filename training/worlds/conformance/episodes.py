@@ -199,9 +199,14 @@ def check_repeatability(world: World) -> str:
         trace(world, env, 8)
     expect(traces[0] == traces[1], "two envs on one seed went apart")
     expect(traces[0] == traces[2], "a second episode on the same seed went apart")
+    first.reset(7)
+    second.reset(8)
+    in_turn = trace(world, first, 7, walk(world, second, 8))  # as the lanes of a session play
+    shared = "do they share something, such as the generator of `random` or `numpy.random`?"
+    expect(traces[0] == in_turn, f"an episode goes apart where another env is played in turn with it: {shared}")
     first.close()
     second.close()
-    return f"{len(traces[0])} steps, two envs, an episode in between"
+    return f"{len(traces[0])} steps, two envs, an episode in between, and in turn with another"
 
 
 def check_observers(world: World) -> str:

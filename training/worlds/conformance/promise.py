@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -60,11 +60,13 @@ def legal_action(world: World, env: Env, random_stream: random.Random) -> list[i
     return action
 
 
-def trace(world: World, env: Env, seed: int) -> list[tuple[object, ...]]:
-    """Play random legal commands; returns for each step the command, its result and what the env shows after it."""
-    random_stream = random.Random(seed)
+def trace(world: World, env: Env, seed: int, beside: Iterable[NativeAction] = ()) -> list[tuple[object, ...]]:
+    """Play random legal commands, a step of the walk `beside` before each; returns for each step the command, its
+    result and what the env shows after it."""
+    random_stream, walking = random.Random(seed), iter(beside)
     steps: list[tuple[object, ...]] = []
     for _ in range(STEPS):
+        next(walking, None)
         command = world.native_action(legal_action(world, env, random_stream))
         result = step(env, command)
         # as text, because NaN is not equal to itself: another promise says that a reward is no number
