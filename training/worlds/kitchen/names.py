@@ -38,7 +38,8 @@ OBJECTS = (
         "A kettle on the front left burner, free to be pushed or lifted. Its body is a box, 24 cm wide and deep and 12"
         " cm high; its spout points to the left. The handle is a bar along x, 64 mm thick, 200 mm long, 26 cm above "
         "the stove, on two upright legs 14 cm apart, with 11 cm free between it and the body. It belongs 40 cm further"
-        " back and 4 cm further right. Done within 30 cm of there; turned or tilted it is a little further away.",
+        " back and 4 cm further right. Done within 30 cm of there; a turn or tilt counts as distance too, at a right "
+        "angle to the rest: 10 degrees as 9 cm, 40 as 34.",
     ),
     Object(
         "light_switch", "light_site", (17, 18), (0.0, 0.0), (-0.69, -0.05),

@@ -77,7 +77,9 @@ def _dangers(task: Task) -> list[str]:
         "false while the fingers are told to close; opening them raises none. A grip that has just closed may flicker "
         "so: code that looks itself whether it lost the handle sets `ignore_alarm = True`.",
         "The hand always points forward (along y), whatever the door does; it can only roll about its own axis.",
-        "Reach: the arm reaches from about x -0.9 to 0.5 m, y up to 0.75 m, z 1.6 to 2.8 m, less at the corners.",
+        "Reach: the arm reaches from about x -0.9 to 0.5 m, y up to 0.75 m, z 1.6 to 2.8 m, less at the corners. Low "
+        "down it reaches less far: at x -270 to y 265 at z 1690, to 285 at 1750, beyond 300 from 1850. A hand that is "
+        "blocked by its arm looks like one that pushes.",
     ]
     if task.start.get("blind"):
         dangers.append(
