@@ -365,7 +365,7 @@ def test_whom_the_owner_gave_no_role_is_told_so_and_not_that_there_is_no_store(a
     """PostgreSQL says of a schema that is closed to somebody that there are no tables in it."""
     server.sql("DROP ROLE IF EXISTS stranger; CREATE ROLE stranger LOGIN")
     hers = address.replace(f"user={_user(address)}", "user=stranger")
-    with pytest.raises(NotAllowed, match="is closed to you: its owner grants rlgpt_reader"):
+    with pytest.raises(NotAllowed, match="is closed to you: its owner grants the role rlgpt_reader"):
         SharedStore(hers).sessions()
 
 
