@@ -6,12 +6,13 @@ A user's keys replace those of the table by id. Nothing else in the console name
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from rlgpt.store.home import read_toml
 
 FILE = "keymap.toml"
 NO_KEYS: Mapping[str, str] = MappingProxyType({})
@@ -350,7 +351,7 @@ def user_keys(home: Path) -> tuple[dict[str, str], list[str]]:
     if not path.is_file():
         return {}, []
     try:
-        parsed = tomllib.loads(path.read_text())
+        parsed = read_toml(path)
     except (OSError, ValueError) as error:
         return {}, [f"{FILE} cannot be read: {error}"]
     ids = {key.id for key in KEYS}

@@ -6,11 +6,10 @@ import importlib.util
 import json
 import os
 import re
-import tomllib
 from pathlib import Path
 
 from rlgpt.store.errors import BadValue, MissingExtra, StoreError
-from rlgpt.store.home import FILE, home
+from rlgpt.store.home import FILE, home, read_toml
 
 VARIABLE = "RLGPT_STORE"
 SCHEMES = ("postgresql", "postgres")
@@ -32,7 +31,7 @@ def named() -> str:
         return checked(os.environ[VARIABLE])
     for path in (Path(FILE), home() / FILE):
         try:
-            address = tomllib.loads(path.read_text()).get("store", "")
+            address = read_toml(path).get("store", "")
         except (FileNotFoundError, NotADirectoryError):  # the second is told of by who writes there
             continue
         except (OSError, ValueError) as error:

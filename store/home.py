@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 VARIABLE = "RLGPT_HOME"
 GAMES_ON = "RLGPT_GAMES_ON"
@@ -34,3 +35,14 @@ def home() -> Path:
     import platformdirs  # late: most processes of a session are told their folder
 
     return Path(platformdirs.user_data_dir("rlgpt", appauthor=False))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file of the operator says; a mark before its first letter, as editors of Windows set it, is no part
+    of it. Raises OSError, and ValueError whose sentence says what in it is wrong."""
+    import tomllib  # late: most processes of a session read no such file
+
+    try:
+        return tomllib.loads(path.read_text("utf-8-sig"))
+    except RecursionError as error:
+        raise ValueError("its brackets are nested too deeply") from error

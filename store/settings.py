@@ -26,14 +26,14 @@ from pydantic import (
 )
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
-    TomlConfigSettingsSource,
 )
 
 from rlgpt.store.errors import BadSchema
-from rlgpt.store.home import FILE, home
+from rlgpt.store.home import FILE, home, read_toml
 from rlgpt.store.limits import MOST_SLOTS, OFFLINE, SLOTS
 from rlgpt.store.providers import ProviderName
 from rlgpt.store.urls import checked_url
@@ -246,11 +246,11 @@ class Settings(Part):
     limits: LimitSettings = Field(default_factory=LimitSettings)
 
 
-class _File(TomlConfigSettingsSource):
-    """`rlgpt.toml`, which may also say where a team's store is: no setting of a session (stores.py)."""
-
-    def __call__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__call__().items() if name != "store"}
+def _of_file(path: Path) -> dict[str, Any]:
+    """What `rlgpt.toml` sets; it may also say where a team's store is, which is no setting of a session (stores.py).
+    Raises OSError, ValueError."""
+    tree = read_toml(path) if path.is_file() else {}
+    return {name: value for name, value in tree.items() if name != "store"}
 
 
 class _Layers(BaseSettings, Settings):
@@ -267,7 +267,7 @@ class _Layers(BaseSettings, Settings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        here, at_home = (_File(settings_cls, toml_file=p) for p in (Path(FILE), home() / FILE))
+        here, at_home = (InitSettingsSource(settings_cls, _of_file(path)) for path in (Path(FILE), home() / FILE))
         return init_settings, env_settings, here, at_home
 
 

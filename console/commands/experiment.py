@@ -16,6 +16,7 @@ import typer
 
 from rlgpt.console.commands import children, output
 from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.limits import need_room
 from rlgpt.console.commands.words import Json, On, complete_task, path_from
 from rlgpt.console.view.numbers import count, duration, many
 
@@ -93,6 +94,8 @@ def experiment(
         "on": on,
         "to": str(evidence.absolute()) if evidence else "",
     }
+    if not dry_run:
+        need_room()
     bill = children.ask("experiment_bill", {"request": request})
     if json:
         output.record({"kind": "bill"} | bill)

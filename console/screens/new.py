@@ -278,7 +278,7 @@ class NewScreen(Leavable, Screen[None]):
         try:
             return _number(self.query_one(f"#{_field_id(name)}", Input).value, kind)
         except (ValueError, OverflowError) as error:
-            raise ValueError(f"{label} must be a number.") from error
+            raise ValueError(f"{label} must be a {'whole ' if kind is int else ''}number.") from error
 
     def action_start(self) -> None:
         from rlgpt.console.commands.children import check_start
@@ -369,7 +369,13 @@ def _field_id(name: str) -> str:
 
 
 def _number(text: str, kind: type) -> Any:
-    return None if not text.strip() else kind(typed(text))
+    """Raises ValueError, OverflowError; 1.5 is no number of sessions."""
+    if not text.strip():
+        return None
+    number = typed(text)
+    if kind(number) != number:
+        raise ValueError(text)
+    return kind(number)
 
 
 def _or_none(text: str) -> float | None:

@@ -31,7 +31,7 @@ def lines(m: Moment, width: int, starting: bool = False, keys: Mapping[str, str]
         again = f"  {short('session.resume', keys)} goes on where it stopped."
         more = again if h.result in ("stopped", "failed") else ""
         return [
-            *wrap(f"{h.result}: {h.reason}.{more}".replace("..", "."), width, style, most=2),
+            *wrap(f"{h.result}: {h.reason.removesuffix('.')}.{more}", width, style, most=2),
             *(_last_words(m, width) if h.result == "failed" else ()),
         ]
     if word == "not started":

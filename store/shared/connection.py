@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ try:
     import psycopg
     from psycopg.abc import Buffer
     from psycopg.adapt import Loader
+    from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import Format
     from psycopg.types.string import TextBinaryLoader
 except ImportError as error:
@@ -49,12 +51,14 @@ def connect(address: str) -> Connection:
     """In autocommit mode; values come as a session's own database has them. Raises Away, StoreError."""
     checked(address)
     try:
+        # psycopg would put ours in the place of those of the address or of libpq's variable
+        theirs = conninfo_to_dict(address).get("options") or os.environ.get("PGOPTIONS", "")
         base = psycopg.connect(
             address,
             autocommit=True,
             connect_timeout=PATIENCE,
             application_name="rlgpt",
-            options=f"-c search_path=rlgpt -c client_encoding=utf8 {KEEPALIVE}",
+            options=f"{theirs} -c search_path=rlgpt -c client_encoding=utf8 {KEEPALIVE}",
             keepalives=1,
             keepalives_idle=10,
             keepalives_interval=3,

@@ -406,7 +406,7 @@ async def test_every_key_that_leaves_a_form_asks_about_what_was_filled_in(
         await until(pilot, lambda: isinstance(app.screen, SessionsScreen))
 
 
-@pytest.mark.parametrize("wrong", ["0", "51", "two"])
+@pytest.mark.parametrize("wrong", ["0", "51", "two", "1.5"])
 async def test_a_wrong_number_of_sessions_starts_none(
     two_sessions: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
 ) -> None:
@@ -417,7 +417,7 @@ async def test_a_wrong_number_of_sessions_starts_none(
         await pilot.press("ctrl+s")
         await pilot.pause()
         fault = str(app.screen.query_one("#fault").render())
-    assert "create" not in asked and ("Sessions must be a number" in fault or "At most 50" in fault)
+    assert "create" not in asked and ("Sessions must be a whole number" in fault or "At most 50" in fault)
 
 
 @pytest.mark.parametrize("typed", ["inf", "nan", "-1", "1e300", pytest.param("9" * 400, id="400 digits")])

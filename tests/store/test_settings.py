@@ -80,9 +80,15 @@ def test_a_wrong_variable_or_file_is_one_sentence_too(tmp_path: Path, monkeypatc
     with pytest.raises(Refused, match=r"there is no setting called loop\.iteration; did you mean loop\.iterations\?"):
         settle({"task": "x"})
     monkeypatch.delenv("RLGPT_LOOP__ITERATION")
-    (tmp_path / "rlgpt.toml").write_text("seed = = 3")
-    with pytest.raises(Refused, match=r"rlgpt.toml cannot be read"):
-        settle({"task": "x"})
+    for wrong in ("seed = = 3", "seed = " + "[" * 100_000):
+        (tmp_path / "rlgpt.toml").write_text(wrong)
+        with pytest.raises(Refused, match=r"rlgpt.toml cannot be read"):
+            settle({"task": "x"})
+
+
+def test_a_file_that_an_editor_of_windows_wrote_is_read(tmp_path: Path) -> None:
+    (tmp_path / "rlgpt.toml").write_bytes("\ufeffseed = 3\r\n".encode())
+    assert settle({"task": "x"}).seed == 3
 
 
 @pytest.mark.parametrize(

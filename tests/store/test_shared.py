@@ -369,6 +369,13 @@ def test_whom_the_owner_gave_no_role_is_told_so_and_not_that_there_is_no_store(a
         SharedStore(hers).sessions()
 
 
+def test_the_options_of_an_address_hold_beside_ours(address: str) -> None:
+    base = connect(f"{address}&options=-c%20statement_timeout%3D7s")
+    assert base.execute("SHOW statement_timeout").fetchone() == ("7s",)
+    assert base.execute("SHOW search_path").fetchone() == ("rlgpt",)
+    base.close()
+
+
 def _user(address: str) -> str:
     return address.rpartition("user=")[2]
 
