@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 VARIABLE = "RLGPT_HOME"
 GAMES_ON = "RLGPT_GAMES_ON"
@@ -37,7 +36,7 @@ def home() -> Path:
     return Path(platformdirs.user_data_dir("rlgpt", appauthor=False))
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, object]:
     """What a TOML file of the operator says; a mark before its first letter, as editors of Windows set it, is no part
     of it. Raises OSError, and ValueError whose sentence says what in it is wrong."""
     import tomllib  # late: most processes of a session read no such file

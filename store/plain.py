@@ -36,9 +36,25 @@ def plain(value: Any) -> Any:
 def is_plain(value: Any) -> bool:
     """Whether `value`, read from JSON of any origin, is what a row may hold: no NaN, no 9e999, no half of a pair."""
     try:
-        return bool(plain(value) == value)
-    except (TypeError, OverflowError, RecursionError):
+        return _is_kept(value)
+    except RecursionError:
         return False
+
+
+def _is_kept(value: Any) -> bool:
+    """Whether `plain` would give back `value`, which `json` has made; it is asked of each value of each row."""
+    kind = type(value)
+    if kind is str:
+        return (value.isascii() and "\0" not in value) or text(value) == value
+    if kind is float:
+        return math.isfinite(value)
+    if kind is int:
+        return int(value).bit_length() <= MOST_BITS
+    if kind is dict:
+        return all(map(_is_kept, value)) and all(map(_is_kept, value.values()))
+    if kind is list:
+        return all(map(_is_kept, value))
+    return value is None or kind is bool
 
 
 def text(value: Any) -> str:

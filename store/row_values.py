@@ -5,7 +5,7 @@ A key that a type does not know is passed over: a later version may have written
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
@@ -32,35 +32,61 @@ def range_of(table: str, column: str) -> Range | None:
 
 def fits(value: Any, hint: Any) -> bool:
     """Whether plain data is of a type."""
+    return _check_of(hint)(value)
+
+
+Check = Callable[[Any], bool]
+
+
+@cache
+def _check_of(hint: Any) -> Check:
+    """`fits` of one type: what it asks of a value is found once, as a session has a hundred thousand of them."""
     if is_typeddict(hint):
-        return isinstance(value, dict) and _has_fields(value, hint)
+        return _has_fields(hint)
     kind, parts = get_origin(hint), get_args(hint)
     if kind is Annotated:
-        return fits(value, parts[0]) and all(_within(value, extra) for extra in parts[1:] if isinstance(extra, Range))
+        ranges = [extra for extra in parts[1:] if isinstance(extra, Range)]
+        return _is_within(_check_of(parts[0]), ranges) if ranges else _check_of(parts[0])
     if kind is NotRequired:
-        return fits(value, parts[0])
+        return _check_of(parts[0])
     if kind in (Union, UnionType):
-        return any(fits(value, part) for part in parts)
+        kinds = [_check_of(part) for part in parts]
+        return lambda value: any(check(value) for check in kinds)
     if kind is Literal:  # a later version may know further words
-        return isinstance(value, str)
+        return lambda value: isinstance(value, str)
     if kind is Mapping:
-        return isinstance(value, dict) and all(fits(inner, parts[1]) for inner in value.values())
+        inner = _check_of(parts[1])
+        return lambda value: isinstance(value, dict) and all(map(inner, value.values()))
     if kind is Sequence:
-        return isinstance(value, list) and all(fits(inner, parts[0]) for inner in value)
+        inner = _check_of(parts[0])
+        return lambda value: isinstance(value, list) and all(map(inner, value))
     if hint is Any:
-        return True
+        return lambda value: True
     if hint is NoneType or hint is None:
-        return value is None
+        return lambda value: value is None
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return lambda value: isinstance(value, int | float) and not isinstance(value, bool)
     if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, hint)
+        return lambda value: isinstance(value, int) and not isinstance(value, bool)
+    return lambda value: isinstance(value, hint)
 
 
-def _has_fields(value: Mapping[str, Any], hint: Any) -> bool:
+def _has_fields(hint: Any) -> Check:
     fields, required = _fields(hint)
-    return required <= value.keys() and all(fits(inner, fields[k]) for k, inner in value.items() if k in fields)
+    checks = {name: _check_of(kind) for name, kind in fields.items()}
+
+    def check(value: Any) -> bool:
+        return (
+            isinstance(value, dict)
+            and required <= value.keys()
+            and all(checks[k](inner) for k, inner in value.items() if k in checks)
+        )
+
+    return check
+
+
+def _is_within(check: Check, ranges: Sequence[Range]) -> Check:
+    return lambda value: check(value) and all(_within(value, bounds) for bounds in ranges)
 
 
 @cache

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, NamedTuple, get_args, get_origin
 
 from rlgpt.store import artifacts, query, revision, row_values
 from rlgpt.store.database import connect
@@ -27,6 +28,8 @@ TYPES = {
     "BLOB": ("blob",),
 }
 
+_DOUBTFUL = re.compile(r"\\u|NaN|Infinity|[eE]\+?\d{3}|\d{309}")
+"""In JSON of ASCII: without it no text in it is half of a pair or holds U+0000, and no number of it is too large."""
 UNFOLDABLE = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError)
 """What the fold raises for rows that contradict each other."""
 
@@ -97,10 +100,11 @@ def row_faults(base: sqlite3.Connection, after: int = 0, *, older: bool = False)
     base.create_function("is_proper_json", 3, partial(_is_proper_json, older), deterministic=True)
     base.create_function("exceeds", 2, _exceeds, deterministic=True)
     tables = query.every(base).values()
-    problems = [fault for table in tables for fault in _column_faults(base, table, after, older)]
+    problems = [f for table in tables for f in _faults_of(base, table, after, [*_wrong_columns(table, older)])]
     if problems or older:
         return problems
-    return [fault for table in tables for fault in _part_faults(base, table, after)] + _settings_faults(base, after)
+    problems = [f for table in tables for f in _faults_of(base, table, after, [*_wrong_parts(table)])]
+    return problems + _settings_faults(base, after)
 
 
 def _text_faults(base: sqlite3.Connection) -> list[str]:
@@ -112,8 +116,17 @@ def _text_faults(base: sqlite3.Connection) -> list[str]:
     return []
 
 
-def _column_faults(base: sqlite3.Connection, table: query.Table, after: int, older: bool) -> list[str]:
-    problems = []
+class _Wrong(NamedTuple):
+    """Rows of a table that no writer writes."""
+
+    where: str
+    """SQL."""
+    columns: tuple[str, ...]
+    """What is shown of them."""
+    what: str
+
+
+def _wrong_columns(table: query.Table, older: bool) -> Iterator[_Wrong]:
     for column, kind in zip(table.columns, table.kinds, strict=True):
         types = TYPES.get(kind)
         if types is None:  # alembic_version alone has a sized VARCHAR
@@ -132,31 +145,33 @@ def _column_faults(base: sqlite3.Connection, table: query.Table, after: int, old
         if not older and kind != "JSON" and (bounds := row_values.range_of(table.name, column)):
             measured = f"length({name})" if kind == "VARCHAR" else name
             wrong += f" OR {measured} NOT BETWEEN {bounds.least} AND {bounds.most}"
-        problems += _wrong_rows(base, table, after, wrong, [column], f"no proper {column}")
-    return problems
+        yield _Wrong(wrong, (column,), f"no proper {column}")
 
 
-def _part_faults(base: sqlite3.Connection, table: query.Table, after: int) -> list[str]:
-    problems = []
+def _wrong_parts(table: query.Table) -> Iterator[_Wrong]:
     for part, whole in PARTS.get(table.name, ()):
         wrong = f"exceeds({query.quoted(part)}, {query.quoted(whole)})"
-        problems += _wrong_rows(base, table, after, wrong, [part, whole], f"more {part} than {whole}")
-    return problems
+        yield _Wrong(wrong, (part, whole), f"more {part} than {whole}")
 
 
-def _wrong_rows(
-    base: sqlite3.Connection, table: query.Table, after: int, wrong: str, columns: Sequence[str], what: str
-) -> list[str]:
-    """One sentence that counts the rows and shows the first, [] if there are none."""
-    number = "seq" if "seq" in table.columns else "rowid"
-    where = f"FROM {query.quoted(table.name)} WHERE {f'seq > {after}' if number == 'seq' else 'TRUE'} AND ({wrong})"
-    count, first = base.execute(f"SELECT count(*), min({number}) {where}").fetchone()
-    if not count:
+def _faults_of(base: sqlite3.Connection, table: query.Table, after: int, wrongs: Sequence[_Wrong]) -> list[str]:
+    """A sentence for each that is found, which counts its rows and shows the first. Reads the table once."""
+    if not wrongs:
         return []
-    shown = ", ".join(map(query.quoted, columns))
-    values = base.execute(f"SELECT {shown} {where} AND {number} IS ?", (first,)).fetchone()
-    of = " of ".join(f"{value!r:.80}" for value in values)
-    return [f"{count} rows of {table.name} have {what}: row {first!r:.20} has {of}"]
+    number = "seq" if "seq" in table.columns else "rowid"
+    rows = f"FROM {query.quoted(table.name)} WHERE {f'seq > {after}' if number == 'seq' else 'TRUE'}"
+    counts = base.execute(f"SELECT {', '.join(f'sum(({w.where}) IS TRUE)' for w in wrongs)} {rows}").fetchone()
+    problems = []
+    for wrong, count in zip(wrongs, counts, strict=True):
+        if not count:
+            continue
+        shown = ", ".join(map(query.quoted, wrong.columns))
+        first, *values = base.execute(
+            f"SELECT {number}, {shown} {rows} AND ({wrong.where}) ORDER BY {number} LIMIT 1"
+        ).fetchone()
+        of = " of ".join(f"{value!r:.80}" for value in values)
+        problems.append(f"{count} rows of {table.name} have {wrong.what}: row {first!r:.20} has {of}")
+    return problems
 
 
 def _settings_faults(base: sqlite3.Connection, after: int) -> list[str]:
@@ -183,7 +198,9 @@ def _is_proper_json(older: bool, body: object, table: str, column: str) -> bool:
         value = json.loads(body)
     except (ValueError, RecursionError):
         return False
-    if not isinstance(value, list if json_kind(table, column) == "array" else dict) or not is_plain(value):
+    if not isinstance(value, list if json_kind(table, column) == "array" else dict):
+        return False
+    if (not body.isascii() or _DOUBTFUL.search(body)) and not is_plain(value):
         return False
     hint = row_values.hints(table).get(column)
     return older or hint is None or row_values.fits(value, hint)

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from rlgpt.console.commands import output, record
-from rlgpt.console.commands.compare_runs import Run, compared, runs_of
+from rlgpt.console.commands.compare_runs import Run, compared, of_arm, runs_of
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.files import new_file
 from rlgpt.console.commands.words import Json, complete_compared, path_from
@@ -24,7 +24,7 @@ from rlgpt.store.calls import is_rule_based
 from rlgpt.store.catalog import UNREADABLE, find, require_shown, summarised
 from rlgpt.store.errors import BadSchema, NoSession, StoreError
 from rlgpt.store.folder import SessionFolder, root
-from rlgpt.store.history import Measured
+from rlgpt.store.history import History, Measured
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import JsonObject, LlmCallRow
 from rlgpt.store.settings import stored
@@ -78,32 +78,21 @@ def compare(
     with contextlib.ExitStack() as stack:
         folders = {folder.id: folder for folder in _opened(sessions, stack)}  # each once: a seed counts once
         damaged: list[str] = []
-        readers = [reader for folder in folders.values() if (reader := _sound(folder, stack, damaged))]
-        if not readers:
+        sound = [session for folder in folders.values() if (session := _sound(folder, stack, damaged))]
+        if not sound:
             raise Failure(NONE_LEFT, Exit.UNAVAILABLE)
-        trees = [_settings(reader) for reader in readers]
+        readers, trees = [session.reader for session in sound], [session.settings for session in sound]
         if lost := [key for key in by or () if not is_setting(trees, key)]:
             raise Failure(
                 f"there is no setting {lost[0]!r} in these sessions; `rlgpt show ID --json` lists them.", Exit.USAGE
             )
         named = arms_of(trees, by)
-        runs: list[Run] = []
-        untested: list[str] = []
-        for reader, arm in zip(readers, named, strict=True):
-            try:
-                of_arm = runs_of(reader, arm)
-            except UNREADABLE as error:
-                _leave_out(reader.folder, damaged, error)
-                continue
-            runs += of_arm
-            if not of_arm:
-                untested.append(reader.folder.id)
-        if len(damaged) == len(folders):
-            raise Failure(NONE_LEFT, Exit.UNAVAILABLE)
+        runs = [run for session, arm in zip(sound, named, strict=True) for run in of_arm(session.runs, arm)]
+        untested = [session.reader.folder.id for session in sound if not session.runs]
         runs = compared(runs)
         answer = analysed(runs, base) | {"untested": untested, "damaged": damaged, "seeds_again": _seeds_again(runs)}
         answer["mixed"] = [] if by else mixed(trees, named)
-        answer["mixed_worlds"] = mixed([_world(reader) for reader in readers], named)
+        answer["mixed_worlds"] = mixed([session.world for session in sound], named)
         scripted = all(_is_scripted(reader, tree) for reader, tree in zip(readers, trees, strict=True))
         answer["title"] = SCRIPTED if scripted else "RL-GPT"
         drawn = _curves(readers, named) if svg_file or png_file else {}
@@ -127,15 +116,26 @@ def compare(
         _tell(answer)
 
 
-def _sound(folder: SessionFolder, stack: contextlib.ExitStack, damaged: list[str]) -> Reader | None:
-    """A reader of the session, None for one whose values no list could show."""
+class _Session(NamedTuple):
+    reader: Reader
+    settings: JsonObject
+    world: JsonObject
+    """What sessions may differ in, as code and learning depend on it, though it is no setting."""
+    runs: list[Run]
+
+
+def _sound(folder: SessionFolder, stack: contextlib.ExitStack, damaged: list[str]) -> _Session | None:
+    """None for a session whose values no list could show."""
     reader = stack.enter_context(Reader(folder))
     try:
-        require_shown(summarised(folder.id, reader.history_at()))
+        history = reader.history_at()
+        require_shown(summarised(folder.id, history))
+        runs = runs_of(reader, history)
     except UNREADABLE as error:
         _leave_out(folder, damaged, error)
         return None
-    return reader
+    world = {"task": history.session["task"], "version of the world": history.session["world_version"]}
+    return _Session(reader, _settings(folder.id, history), world, runs)
 
 
 def _leave_out(folder: SessionFolder, damaged: list[str], error: Exception) -> None:
@@ -144,23 +144,17 @@ def _leave_out(folder: SessionFolder, damaged: list[str], error: Exception) -> N
     output.note(f"left out: {error if known else f'session {folder.id} is damaged: {error}'}")
 
 
-def _settings(reader: Reader) -> JsonObject:
+def _settings(session: str, history: History) -> JsonObject:
     """A session's, with their usual values where it was made before there were such settings."""
     try:
-        return stored(reader.history_at().session["settings"]).model_dump(mode="json")
+        return stored(history.session["settings"]).model_dump(mode="json")
     except BadSchema as error:
-        raise BadSchema(f"session {reader.folder.id}: {error}") from error
+        raise BadSchema(f"session {session}: {error}") from error
 
 
 def _is_scripted(reader: Reader, settings: JsonObject) -> bool:
     calls = reader.rows(LlmCallRow, columns=["seq", "model"]) if settings["llm"]["kind"] != "rules" else []
     return is_rule_based(settings["llm"]["kind"], {call["model"] for call in calls})
-
-
-def _world(reader: Reader) -> JsonObject:
-    """What sessions may differ in, as code and learning depend on it, though it is no setting."""
-    session = reader.history_at().session
-    return {"task": session["task"], "version of the world": session["world_version"]}
 
 
 def _curves(readers: Sequence[Reader], arms: Sequence[str]) -> dict[str, list[Line]]:

@@ -50,7 +50,7 @@ def points(task: str, readers: Sequence[Reader]) -> list[Point]:
     groups: dict[tuple[str, tuple[str, ...]], list[float]] = {}
     for reader in readers:
         arm, missing = _method(reader)
-        for run in runs_of(reader, arm)[:1]:
+        for run in runs_of(reader, reader.history_at())[:1]:
             groups.setdefault((arm, tuple(lengths) if arm == "rl" else missing), []).append(run.score)
     return [
         Point(arm, len(missing), 1 - sum(lengths.get(name, 0.0) for name in missing) / whole, _mean(scores))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rlgpt.console.commands import record
@@ -43,9 +43,9 @@ class Run:
         return self.successes / self.episodes if self.score_test is None else self.score_test
 
 
-def runs_of(reader: Reader, arm: str) -> list[Run]:
-    """The session's own run, then its controls; nothing for a session that was not tested."""
-    history = reader.history_at()
+def runs_of(reader: Reader, history: History) -> list[Run]:
+    """The session's own run, then its controls; nothing for a session that was not tested. Their arms are to be named
+    with `of_arm`: how, only all the sessions of a comparison can say."""
     whole = record.whole(history)
     test = whole["test"]
     if not test:
@@ -53,7 +53,7 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
     off: dict[str, Any] = {name: _result(test[name]) for name in ("options_off", "primitives_off")}
     common: dict[str, Any] = {"id": whole["id"], "task": whole["task"], "seed": whole["seed"]}
     own = Run(
-        arm=arm,
+        arm="",
         env_steps=whole["env_steps"],
         usd=whole["cost"]["usd"],
         **common,
@@ -67,7 +67,7 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
         test = {**test, "plan": test}
     return [own] + [
         Run(
-            arm=f"{arm}: {name}",
+            arm=f": {name}",
             env_steps=0,
             usd=None,
             **common,
@@ -79,6 +79,10 @@ def runs_of(reader: Reader, arm: str) -> list[Run]:
         for name in controls
         if test.get(name)
     ]
+
+
+def of_arm(runs: Sequence[Run], arm: str) -> list[Run]:
+    return [replace(run, arm=arm + run.arm) for run in runs]
 
 
 def compared(runs: Sequence[Run]) -> list[Run]:
