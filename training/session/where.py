@@ -4,13 +4,19 @@ on it."""
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.metadata
 import os
 import platform
+import re
 import socket
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
+import platformdirs
+
+from rlgpt.store.atomic import private_folder, write_bytes
 from rlgpt.store.events import Where
 from rlgpt.store.limits import exact
 from rlgpt.store.row_types import JsonObject
@@ -51,15 +57,37 @@ def installed(packages: Iterable[str]) -> dict[str, str | None]:
 def cpu() -> str:
     """numpy and torch choose kernels by vendor and instruction set, and their last bits differ. `exact` where they are
     told which to take (`limits.exact`)."""
+    told = " exact" if exact(os.environ) else ""
+    return f"{platform.machine()} {_of_processor('vendor_id')} {_instructions()}{told}"
+
+
+def _instructions() -> str:
+    """The instruction set that torch takes, as it calls it. It takes seconds to import, and a session may never
+    train: what it said of this processor is kept beside the compiled rules."""
+    asked = (
+        importlib.metadata.version("torch"),
+        os.environ.get("ATEN_CPU_CAPABILITY", ""),
+        platform.machine(),
+        _of_processor("flags", "Features"),
+    )
+    digest = hashlib.blake2b(repr(asked).encode(), digest_size=8).hexdigest()
+    kept = Path(platformdirs.user_cache_dir("rlgpt")) / "instructions" / digest
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if re.fullmatch(r"[\w ]+", word := kept.read_text()):
+            return word
     import torch
 
-    told = " exact" if exact(os.environ) else ""
-    return f"{platform.machine()} {_vendor()} {torch.backends.cpu.get_cpu_capability()}{told}"
+    word = str(torch.backends.cpu.get_cpu_capability())
+    with contextlib.suppress(OSError):
+        private_folder(kept.parent)
+        write_bytes(kept, word.encode())
+    return word
 
 
-def _vendor() -> str:
+def _of_processor(*fields: str) -> str:
+    """The first of these that is told of the first one, which stands for all."""
     try:
         with open("/proc/cpuinfo") as lines:  # noqa: PTH123 - a line at a time
-            return next(line.partition(":")[2].strip() for line in lines if line.startswith("vendor_id"))
+            return next(line.partition(":")[2].strip() for line in lines if line.startswith(fields))
     except (OSError, StopIteration):
         return platform.processor() or "unknown"
