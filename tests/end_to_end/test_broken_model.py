@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 import psutil
+import pytest
 
 from rlgpt.agents.rules import question
 from rlgpt.agents.rules.model import respond
@@ -120,6 +121,7 @@ def test_rewards_that_break_in_training_end_no_session(make: Make) -> None:
     assert logged or died
 
 
+@pytest.mark.slow
 def test_a_session_that_is_killed_among_such_sources_goes_on(make: Make) -> None:
     with ChatServer(Breaking()) as server:
         session = make("make_wood_pickaxe", **settings(server), budget={"env_steps": 8_000})

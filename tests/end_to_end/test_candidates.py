@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from rlgpt.agents.rules import question
 from rlgpt.agents.rules.model import respond
 from rlgpt.store.commands import parse_command
@@ -85,6 +87,7 @@ def test_a_kill_between_drafts_pays_for_none_twice(make: Make) -> None:
     assert history.result == "succeeded", history.reason
 
 
+@pytest.mark.slow
 def test_a_budget_that_ends_between_drafts_ends_the_session_with_its_sentence(make: Make) -> None:
     with ChatServer(mixed) as server:
         whole = session_at(make, server, 8).finish(300)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from rlgpt.agents.rules import question
 from rlgpt.agents.rules.model import respond
 from rlgpt.store.commands import parse_command
@@ -103,6 +105,7 @@ def test_a_pin_holds_that_comes_while_the_slow_agent_writes_the_next_plan(make: 
     replayed(make, session)
 
 
+@pytest.mark.slow
 def test_an_edit_that_comes_while_the_critic_judges_is_measured_in_the_same_iteration(make: Make) -> None:
     with asked(make, Thinking("judge_iteration", 0)) as session:
         edit(session, {"op": "set", "goal": "Another goal."})
@@ -126,6 +129,7 @@ def test_code_of_the_operator_is_tried_that_comes_while_the_fast_agent_writes(ma
     replayed(make, session)
 
 
+@pytest.mark.slow
 def test_code_of_the_operator_is_tried_that_comes_while_the_critic_judges_the_last_iteration(make: Make) -> None:
     with asked(make, Thinking("judge_iteration", 0)) as session:
         write_code(session)

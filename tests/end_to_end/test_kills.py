@@ -50,6 +50,7 @@ def test_a_kill_in_training_changes_nothing_but_the_time(make: Make) -> None:
     assert not redone(session), "an update was made twice"
 
 
+@pytest.mark.slow
 def test_a_stop_in_training_changes_nothing_but_the_time(make: Make) -> None:
     """Whoever stops a session and resumes it has the session of somebody who did not."""
     expected = unbroken(make)["rows"]

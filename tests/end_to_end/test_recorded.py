@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from rlgpt.agents.rules.model import respond
 from rlgpt.store.commands import parse_command
 from rlgpt.store.inbox import send
@@ -27,6 +29,7 @@ def test_a_replay_and_a_replay_of_the_replay_have_the_rows_of_the_first(make: Ma
             assert rows[table] == expected[table], f"{table} differs"
 
 
+@pytest.mark.slow
 def test_a_replay_of_a_session_that_ended_by_its_budget_in_usd_ends_there_too(make: Make) -> None:
     settings: dict[str, Any] = {"budget": {"cost": 0.4}, "loop": {"iterations": 0}}
     llm = {"kind": "openai", "model": "rlgpt-rules", "price_in": 1000.0, "price_out": 2000.0}
@@ -90,6 +93,7 @@ def test_a_replay_repeats_what_the_operator_did_and_where(make: Make) -> None:
         assert (now.state, now.reason, now.author, now.payload) == (was.state, was.reason, was.author, was.payload)
 
 
+@pytest.mark.slow
 def test_a_replay_repeats_what_the_operator_did_to_a_training_that_was_cut_off(make: Make) -> None:
     settings: dict[str, Any] = {"loop": {"iterations": 0, "target": 1.0}, "budget": {"env_steps": 60_000}}
     first = make("make_stone_pickaxe", review=True, start=False, **settings).halting(TRAINING)
