@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from rlgpt.console.commands import output, piped
+from rlgpt.console.commands.elsewhere import end_with
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.words import Json, Session, path_from
 from rlgpt.store.catalog import find
+from rlgpt.store.errors import StoreError
 
 FOLDERS = ("csv", "tensorboard")
 FORMATS = ("bundle", "evidence", "jsonl", *FOLDERS)
@@ -59,17 +61,35 @@ def export(
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(help="A bundle or a file of JSON lines that `rlgpt export` wrote.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Bundles or files of JSON lines that `rlgpt export` wrote."),
+    ],
     json: Json = False,
 ) -> None:
-    """Make an exported session one of this store, after checking every part of it."""
+    """Make exported sessions some of this store, after checking every part of them. What refuses one does not keep the
+    others from being imported."""
     from rlgpt.store.export import import_ as read
 
-    if not file.is_file():
-        there = file.exists()
-        raise Failure(f"{file} is no regular file." if there else f"there is no file {file}.", Exit.USAGE)
-    session = read(file)
-    if json:
-        output.document({"id": session.id, "name": session.name})
-    else:
-        output.say(f"{session.id} ({session.name}) is in the store")
+    for file in files:
+        if not file.is_file():
+            there = file.exists()
+            raise Failure(f"{file} is no regular file." if there else f"there is no file {file}.", Exit.USAGE)
+    results: list[dict[str, str | None]] = []
+    refused: list[StoreError] = []
+    for file in files:
+        try:
+            session = read(file)
+        except StoreError as error:
+            results.append({"file": str(file), "id": None, "name": None, "error": str(error)})
+            named = len(files) == 1 or str(file) in str(error)
+            refused.append(error if named else type(error)(f"{file}: {error}"))
+            continue
+        results.append({"file": str(file), "id": session.id, "name": session.name, "error": None})
+        if not json:
+            output.say(f"{session.id} ({session.name}) is in the store")
+    if json and len(files) > 1:
+        output.document({"sessions": results})
+    elif json and not refused:
+        output.document({"id": results[0]["id"], "name": results[0]["name"]})
+    end_with(refused, len(files) > 1)

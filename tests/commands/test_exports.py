@@ -93,6 +93,23 @@ def test_a_session_that_is_here_is_not_imported_again(rlgpt: Cli, finished: Sess
     assert answer.code == 4 and answer.err == f"rlgpt: session {finished.id} is already here\n"
 
 
+def test_what_refuses_one_bundle_keeps_no_other_from_being_imported(
+    rlgpt: Cli, finished: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, again, none = (tmp_path / f"{name}.rlgpt" for name in ("good", "again", "none"))
+    rlgpt("export", finished.id, "-o", good)
+    again.write_bytes(good.read_bytes())
+    none.write_text("no bundle")
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "elsewhere"))
+    answer = rlgpt("import", none, good, again, "--json")
+    bad, imported, here = answer.document["sessions"]
+    assert answer.code == 2 and imported["id"] == finished.id and imported["error"] is None
+    assert bad["id"] is None and bad["error"] and here["error"] == f"session {finished.id} is already here"
+    told = answer.err.splitlines()
+    assert len(told) == 2 and str(none) in told[0] and str(again) in told[1]
+    assert rlgpt("import", good, tmp_path / "nowhere").err == f"rlgpt: there is no file {tmp_path / 'nowhere'}.\n"
+
+
 @pytest.mark.parametrize(
     ("words", "starts"),
     [

@@ -352,18 +352,18 @@ def test_it_says_what_is_wrong_in_a_host_module(monkeypatch, members, why):
     assert any(why in finding.why for finding in broken), broken
 
 
-class NoNumber(corridor_host.View):
+class Unmeasured(corridor_host.View):
     __slots__ = ()
     seen = property(lambda self: (float("nan"),))
 
 
-class NoNumberDecoder:
+class UnmeasuredDecoder:
     def view(self, packed):
-        return NoNumber(packed)
+        return Unmeasured(packed)
 
 
 def test_a_view_of_what_is_no_number_does_not_depend_on_its_decoder(monkeypatch):
-    findings = check(corridor_whose_host_module_has(monkeypatch, decoder=NoNumberDecoder))
+    findings = check(corridor_whose_host_module_has(monkeypatch, decoder=UnmeasuredDecoder))
     assert not [finding.why for finding in findings if "depends on the decoder" in finding.why]
 
 
