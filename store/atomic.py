@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,6 +52,23 @@ def new_folder(target: Path) -> Iterator[Path]:
         partial.rename(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def drop_unfinished(parent: Path, prefix: str, age: float = 0.0) -> None:
+    """Remove the folders `prefix`...PID that processes left which died while they filled them, where nothing was
+    changed in them for `age` seconds."""
+    for entry in [entry for entry in os.scandir(parent) if entry.name.startswith(prefix)]:
+        number = entry.name.rpartition(".")[2]
+        if not number.isdecimal():  # none of ours
+            continue
+        try:
+            if age and time.time() - entry.stat().st_mtime < age:
+                continue
+            os.kill(int(number), 0)
+        except (ProcessLookupError, OverflowError):
+            shutil.rmtree(entry.path, ignore_errors=True)
+        except (PermissionError, FileNotFoundError):  # it lives, and is another user's; it is gone by now
+            continue
 
 
 def private_folder(path: Path) -> None:

@@ -101,6 +101,11 @@ def sessions() -> list[SessionFolder]:
     return [SessionFolder(root() / name) for name in names]
 
 
+LONG_AGO = 86_400.0
+"""Seconds after which the folder of a process that is not known here is taken for unfinished: in a container that shares
+the sessions it may live under another number."""
+
+
 @dataclass(frozen=True)
 class Staging:
     """A folder being filled, of this process alone; others do not see it before `publish`."""
@@ -136,8 +141,9 @@ def prepare(session_id: str | None = None, parent: Path | None = None) -> Stagin
     check_place(parent)
     try:
         atomic.private_folder(parent)
+        atomic.drop_unfinished(parent, ".new-", LONG_AGO)
         if session_id:
-            _drop_unfinished(parent, session_id)
+            atomic.drop_unfinished(parent, f".new-{session_id}.")
         while True:
             staging = Staging(session_id or new_id(), parent)
             if (parent / staging.id).exists():
@@ -155,17 +161,6 @@ def prepare(session_id: str | None = None, parent: Path | None = None) -> Stagin
     except OSError as error:
         raise BadPlace(f"cannot make a session in {parent}: {error.strerror or error}") from error
     return staging
-
-
-def _drop_unfinished(parent: Path, session_id: str) -> None:
-    """Remove what processes left that died while they filled a folder for this session."""
-    for entry in [entry for entry in os.scandir(parent) if entry.name.startswith(f".new-{session_id}.")]:
-        try:
-            os.kill(int(entry.name.rpartition(".")[2]), 0)
-        except (ProcessLookupError, ValueError, OverflowError):
-            shutil.rmtree(entry.path, ignore_errors=True)
-        except PermissionError:  # it lives, and is another user's
-            continue
 
 
 def new_id() -> str:

@@ -136,6 +136,7 @@ def backup(place: Place, target: Path) -> Path:
     require_outside(target)
     try:
         atomic.private_folder(target)
+        atomic.drop_unfinished(target, f".{folder.id}.")
         partial.mkdir(mode=0o700)
         copy_database(folder.database, partial / DATABASE)
         (partial / "artifacts").mkdir(mode=0o700)

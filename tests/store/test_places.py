@@ -6,6 +6,7 @@ import os
 import socket
 import sqlite3
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from rlgpt.store.commands import parse_command
 from rlgpt.store.creation import create
 from rlgpt.store.epilogue import append_event, progress_mark
 from rlgpt.store.errors import BadPlace, Damaged, StoreError
-from rlgpt.store.folder import SessionFolder, sessions
+from rlgpt.store.folder import SessionFolder, prepare, sessions
 from rlgpt.store.fork import fork
 from rlgpt.store.inbox import send
 from rlgpt.store.lease import training_slot
@@ -131,6 +132,24 @@ def test_a_backup_is_for_its_owner_alone_whatever_the_umask(finished: SessionFol
     paths = [tmp_path / "deep", tmp_path / "deep" / "copies", copy, *copy.rglob("*")]
     assert len(paths) > 5
     assert not [p for p in paths if stat.S_IMODE(p.stat().st_mode) & 0o077]
+
+
+def test_what_a_killed_process_left_goes_with_the_next_copy_and_the_next_session(
+    finished: SessionFolder, tmp_path: Path
+) -> None:
+    died = subprocess.Popen(["true"])
+    died.wait()
+    copies, sessions = tmp_path / "copies", finished.path.parent
+    left = copies / f".{finished.id}.{died.pid}"
+    theirs = copies / f".{finished.id}.notes"
+    young, old = (sessions / f".new-{name}.{died.pid}" for name in ("young", "old"))
+    for folder in (left, theirs, young, old):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    upkeep.backup(finished, copies)
+    prepare().drop()
+    assert theirs.exists() and young.exists()
+    assert not left.exists() and not old.exists()
 
 
 def test_a_home_is_for_its_owner_alone_whatever_the_umask(home: Path) -> None:
