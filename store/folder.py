@@ -102,8 +102,8 @@ def sessions() -> list[SessionFolder]:
 
 
 LONG_AGO = 86_400.0
-"""Seconds after which the folder of a process that is not known here is taken for unfinished: in a container that shares
-the sessions it may live under another number."""
+"""Seconds after which the folder of a process that is not known here is taken for unfinished: it may live in a
+container that shares the sessions, under another number."""
 
 
 @dataclass(frozen=True)
