@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,10 @@ EARLIEST, LATEST = -60_000_000_000, 200_000_000_000
 """Seconds from 1970: the years 68 and 8307. Python tells the time of nothing much earlier or later."""
 MOST_BITS = 4096
 """Of a whole number in JSON: far below the 4,300 digits that Python's own `json` refuses."""
+
+_DOUBTFUL = re.compile(r"\\u|NaN|Infinity|[eE]\+?\d\d|\d{290}")
+"""In JSON of ASCII: without it no text is half of a pair or holds U+0000, and no number is too large: fewer than 290
+digits and an exponent of one."""
 
 
 def plain(value: Any) -> Any:
@@ -39,6 +44,11 @@ def is_plain(value: Any) -> bool:
         return _is_kept(value)
     except RecursionError:
         return False
+
+
+def reads_plain(body: str, value: Any) -> bool:
+    """`is_plain` of what the JSON `body` was read as; nearly all of it shows in the text that it is."""
+    return (body.isascii() and _DOUBTFUL.search(body) is None) or is_plain(value)
 
 
 def _is_kept(value: Any) -> bool:

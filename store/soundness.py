@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
@@ -15,7 +14,7 @@ from rlgpt.store import artifacts, query, revision, row_values
 from rlgpt.store.database import connect
 from rlgpt.store.errors import BadBundle, BadPlace, BadSchema, Damaged, StoreError
 from rlgpt.store.history import fold_all
-from rlgpt.store.plain import EARLIEST, LATEST, is_plain
+from rlgpt.store.plain import EARLIEST, LATEST, reads_plain
 from rlgpt.store.row_types import PARTS
 from rlgpt.store.sqlite_errors import is_passing
 
@@ -28,8 +27,6 @@ TYPES = {
     "BLOB": ("blob",),
 }
 
-_DOUBTFUL = re.compile(r"\\u|NaN|Infinity|[eE]\+?\d{3}|\d{309}")
-"""In JSON of ASCII: without it no text in it is half of a pair or holds U+0000, and no number of it is too large."""
 UNFOLDABLE = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError)
 """What the fold raises for rows that contradict each other."""
 
@@ -198,9 +195,8 @@ def _is_proper_json(older: bool, body: object, table: str, column: str) -> bool:
         value = json.loads(body)
     except (ValueError, RecursionError):
         return False
-    if not isinstance(value, list if json_kind(table, column) == "array" else dict):
-        return False
-    if (not body.isascii() or _DOUBTFUL.search(body)) and not is_plain(value):
+    kind = list if json_kind(table, column) == "array" else dict
+    if not isinstance(value, kind) or not reads_plain(body, value):
         return False
     hint = row_values.hints(table).get(column)
     return older or hint is None or row_values.fits(value, hint)
