@@ -179,9 +179,9 @@ class SessionScreen(Leavable, Screen[None]):
         bar.set_lines(
             [status.title(m, width, self.operator.read_only), status.goal(m, width), status.budgets(m, width)]
         )
-        self._show_banner(
-            self._told_fault(width) or banner.lines(m, width, self.operator.starting, self._shell.user_keys)
-        )
+        keys, operator = self._shell.user_keys, self.operator
+        told = self._told_fault(width) or banner.lines(m, width, operator.starting, keys, operator.read_only)
+        self._show_banner(told)
 
     def show_fault(self, sentence: str) -> None:
         """That the session cannot be read, above panes that stay empty or as they are; "" once it can be."""

@@ -268,6 +268,17 @@ def test_dead_hung_and_ended_are_told_apart() -> None:
     assert "worker is dead" in text and "last words (SIGKILL, peak memory 512 MB): MemoryError: no memory" in text
 
 
+def test_a_console_that_sends_nothing_names_no_key_for_it() -> None:
+    s = whole(ended=False)
+    gone = moment(s, worker=Worker(alive=False))
+    stuck = moment(s, worker=Worker(alive=True, overdue=12.0))
+    keys = {"session.resume": "f9", "session.stop": "f8"}
+    for seen, key in ((gone, "f9"), (stuck, "f8")):
+        assert key in text_of(banner.lines(seen, 200, keys=keys))
+        told = text_of(banner.lines(seen, 200, keys=keys, read_only=True))
+        assert told.strip().endswith(".") and key not in told and "rlgpt stop" not in told
+
+
 @pytest.mark.parametrize("jump", [0.0, -3600.0, 365 * 86_400.0])
 def test_the_silence_of_a_hung_worker_is_not_counted_by_a_clock_that_jumps(jump: float) -> None:
     story = whole(ended=False)
