@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from rlgpt.store.errors import BadPlace
+
 VARIABLE = "RLGPT_HOME"
 GAMES_ON = "RLGPT_GAMES_ON"
 """Where a worker plays the games of a slow world (training/worlds/away)."""
@@ -27,13 +29,27 @@ def here() -> Path:
 
 
 def home() -> Path:
-    """The folder with `sessions/`, `catalog.db` and `rlgpt.toml`; it need not exist yet."""
+    """The folder with `sessions/`, `catalog.db` and `rlgpt.toml`; it need not exist yet. Raises BadPlace for a user
+    without a home folder, such as one that only a container's start has named."""
     chosen = os.environ.get(VARIABLE)
     if chosen:
         return named_path(chosen).absolute()
     import platformdirs  # late: most processes of a session are told their folder
 
-    return Path(platformdirs.user_data_dir("rlgpt", appauthor=False))
+    try:
+        return Path(platformdirs.user_data_dir("rlgpt", appauthor=False))
+    except RuntimeError as error:
+        raise BadPlace(f"this user has no home folder: set HOME, or {VARIABLE} to a folder for sessions") from error
+
+
+def cache() -> Path:
+    """The folder for what can be made again: compiled code. Raises BadPlace."""
+    import platformdirs
+
+    try:
+        return Path(platformdirs.user_cache_dir("rlgpt"))
+    except RuntimeError:  # no home folder
+        return home() / "cache"
 
 
 def read_toml(path: Path) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import socket
 import sqlite3
 import stat
@@ -20,6 +21,8 @@ from rlgpt.store.epilogue import append_event, progress_mark
 from rlgpt.store.errors import BadPlace, Damaged, StoreError
 from rlgpt.store.folder import SessionFolder, prepare, sessions
 from rlgpt.store.fork import fork
+from rlgpt.store.home import cache
+from rlgpt.store.home import home as home_folder
 from rlgpt.store.inbox import send
 from rlgpt.store.lease import training_slot
 from rlgpt.store.reader import Reader
@@ -150,6 +153,22 @@ def test_what_a_killed_process_left_goes_with_the_next_copy_and_the_next_session
     prepare().drop()
     assert theirs.exists() and young.exists()
     assert not left.exists() and not old.exists()
+
+
+def test_a_user_without_a_home_folder_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As in a container that was started for a number that it has no user of."""
+
+    def nobody(number: int) -> None:
+        raise KeyError(number)
+
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "RLGPT_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    for folder in (home_folder, cache):
+        with pytest.raises(BadPlace, match="no home folder: set HOME, or RLGPT_HOME"):
+            folder()
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path))
+    assert home_folder() == tmp_path and cache() == tmp_path / "cache"
 
 
 def test_a_home_is_for_its_owner_alone_whatever_the_umask(home: Path) -> None:

@@ -19,17 +19,16 @@ import copy
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import platformdirs
 import torch as th
 from numpy.typing import NDArray
 from stable_baselines3.common.utils import set_random_seed
 from torch.nn import functional
 
 from rlgpt.agents.contracts import Hyperparameters
+from rlgpt.store.home import cache
 from rlgpt.training.host.api import Host
 from rlgpt.training.options.lane import Lane
 from rlgpt.training.options.observation import Observation
@@ -258,8 +257,8 @@ def _explained_variance(values: NDArray[np.float32], returns: NDArray[np.float32
 def _compile(loss: Callable[..., tuple[th.Tensor, th.Tensor]]) -> Callable[..., tuple[th.Tensor, th.Tensor]]:
     """torch.compile with a cache that stays for later sessions."""
     check_compiler()
-    cache = Path(platformdirs.user_cache_dir("rlgpt")) / "torch"
-    cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache))
+    folder = cache() / "torch"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(folder))
     compiled: Callable[..., tuple[th.Tensor, th.Tensor]] = th.compile(loss, dynamic=False)
     return compiled

@@ -12,12 +12,10 @@ import re
 import socket
 import sys
 from collections.abc import Iterable
-from pathlib import Path
-
-import platformdirs
 
 from rlgpt.store.atomic import private_folder, write_bytes
 from rlgpt.store.events import Where
+from rlgpt.store.home import cache
 from rlgpt.store.limits import exact
 from rlgpt.store.row_types import JsonObject
 
@@ -71,7 +69,7 @@ def _instructions() -> str:
         _of_processor("flags", "Features"),
     )
     digest = hashlib.blake2b(repr(asked).encode(), digest_size=8).hexdigest()
-    kept = Path(platformdirs.user_cache_dir("rlgpt")) / "instructions" / digest
+    kept = cache() / "instructions" / digest
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if re.fullmatch(r"[\w ]+", word := kept.read_text()):
             return word

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import platformdirs
+from rlgpt.store.home import cache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,7 +44,7 @@ def cache_folder() -> Path:
         digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
     for package in ("numba", "llvmlite", "opensimplex", "numpy"):
         digest.update(version(package).encode())
-    return Path(platformdirs.user_cache_dir("rlgpt")) / "numba" / digest.hexdigest()
+    return cache() / "numba" / digest.hexdigest()
 
 
 def compiled(function: F) -> F:
