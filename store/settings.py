@@ -35,6 +35,7 @@ from pydantic_settings import (
 from rlgpt.store.errors import BadSchema
 from rlgpt.store.home import FILE, home, read_toml
 from rlgpt.store.limits import MOST_SLOTS, OFFLINE, SLOTS
+from rlgpt.store.plain import is_plain
 from rlgpt.store.providers import ProviderName
 from rlgpt.store.urls import checked_url
 
@@ -82,6 +83,8 @@ def _no_parameter_of_ours(extra: dict[str, Any]) -> dict[str, Any]:
     secret = [name for name in extra if re.search("api.?key|secret|password|authorization", name, re.IGNORECASE)]
     if secret:
         raise ValueError("must hold no key or password: put the key in the variable that llm.api_key_env names")
+    if not is_plain(extra):
+        raise ValueError("must hold nothing that JSON does not, such as NaN, a date or an endless number")
     return extra
 
 

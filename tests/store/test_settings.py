@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,8 @@ def test_settings_of_a_newer_version_are_a_sentence_of_the_store() -> None:
         ({"task": "x", "llm": {"base_url": "http://box/a b"}}, "llm.base_url must hold no space"),
         ({"task": "x", "llm": {"timeout": math.inf}}, "llm.timeout should be a finite number"),
         ({"task": "x", "llm": {"price_in": math.nan}}, "llm.price_in should be a finite number"),
+        ({"task": "x", "llm": {"extra": {"a": [math.nan]}}}, "llm.extra must hold nothing that JSON does not"),
+        ({"task": "x", "llm": {"extra": {"a": date(2026, 1, 1)}}}, "llm.extra must hold nothing that JSON does not"),
         ({"task": "x", "llm": {"timeout": 1e300}}, "llm.timeout should be less than or equal to"),
     ],
 )
