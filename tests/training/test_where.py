@@ -32,3 +32,8 @@ def test_torch_is_asked_where_nothing_can_be_kept(tmp_path: Path) -> None:
     (tmp_path / "rlgpt").write_text("no folder")
     word, asked = told(tmp_path)
     assert asked and word
+    nobody = "import os, pwd; del os.environ['HOME']; pwd.getpwuid = {}.__getitem__; "
+    lost = ("XDG_CACHE_HOME", "XDG_DATA_HOME", "RLGPT_HOME")
+    around = {name: value for name, value in os.environ.items() if name not in lost}
+    done = subprocess.run([sys.executable, "-c", nobody + TOLD], env=around, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"{word} True"

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterable
 
 from rlgpt.store.atomic import private_folder, write_bytes
+from rlgpt.store.errors import BadPlace
 from rlgpt.store.events import Where
 from rlgpt.store.home import cache
 from rlgpt.store.limits import exact
@@ -68,17 +69,16 @@ def _instructions() -> str:
         platform.machine(),
         _of_processor("flags", "Features"),
     )
-    digest = hashlib.blake2b(repr(asked).encode(), digest_size=8).hexdigest()
-    kept = cache() / "instructions" / digest
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        if re.fullmatch(r"[\w ]+", word := kept.read_text()):
+    name = hashlib.blake2b(repr(asked).encode(), digest_size=8).hexdigest()
+    with contextlib.suppress(OSError, UnicodeDecodeError, BadPlace):  # BadPlace: a node may have no home folder
+        if re.fullmatch(r"[\w ]+", word := (cache() / "instructions" / name).read_text()):
             return word
     import torch
 
     word = str(torch.backends.cpu.get_cpu_capability())
-    with contextlib.suppress(OSError):
-        private_folder(kept.parent)
-        write_bytes(kept, word.encode())
+    with contextlib.suppress(OSError, BadPlace):
+        private_folder(cache() / "instructions")
+        write_bytes(cache() / "instructions" / name, word.encode())
     return word
 
 
