@@ -331,12 +331,6 @@ class Feed:
             self.details.close()
 
 
-def fault_of(folder: Path, error: Exception) -> str:
-    """In one sentence why a session cannot be read. `error`: one of `UNREADABLE`, or an OSError."""
-    told = isinstance(error, StoreError | OSError)
-    return str(error) if told else f"session {folder.name} is damaged: {error}; `rlgpt store check` says more"
-
-
 def _file_number(folder: Path) -> int:
     """Which file the session's database is. Raises FileNotFoundError."""
     return (folder / DATABASE).stat().st_ino

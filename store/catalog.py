@@ -183,6 +183,19 @@ def may_pass(error: Exception) -> bool:
     return isinstance(error, BadPlace) or is_passing(error)
 
 
+def why_unreadable(folder: Path, error: Exception) -> str:
+    """In one sentence why a session cannot be read. `error`: one of `UNREADABLE`, or an OSError."""
+    if isinstance(error, StoreError | OSError):
+        return str(error)
+    if may_pass(error):
+        return f"session {folder.name} cannot be read now: {error}"
+    from rlgpt.store.soundness import explained  # late: it needs the whole schema
+
+    if damage := explained(folder / "session.db"):  # rows that do not fold raise what tells a reader nothing
+        return str(damage)
+    return f"session {folder.name} cannot be shown: {type(error).__name__}: {error}; `rlgpt store check` says more"
+
+
 def summaries() -> list[Summary]:
     """All sessions, newest first; a damaged one with its fault instead of numbers."""
     every = sessions()[::-1]
@@ -216,11 +229,7 @@ def summary(session: SessionFolder) -> Summary:
             history = fold_all(reader.folded_since(0, None))  # once, to the end: no states are kept for a seek
         return require_shown(summarised(session.id, history))
     except UNREADABLE as error:
-        passing = may_pass(error)
-        if isinstance(error, StoreError):
-            return Summary(session.id, fault=str(error), passing=passing)
-        what = "cannot be read now" if passing else "is damaged"
-        return Summary(session.id, fault=f"session {session.id} {what}: {error}", passing=passing)
+        return Summary(session.id, fault=why_unreadable(session.path, error), passing=may_pass(error))
 
 
 def require_shown(summary: Summary) -> Summary:

@@ -81,7 +81,8 @@ def supervise(folder: Path) -> int:
             except _Left as left:
                 _end(folder, str(left))
                 code = 0
-            except BadPlace as error:  # all slots of this machine are another user's
+            except (StoreError, sqlite3.Error) as error:  # all slots are another user's, or the database is damaged
+                print(error, file=sys.stderr)
                 _say(folder, Ended("failed", str(error)))
                 code = 1
         if keeper.fenced:

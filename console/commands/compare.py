@@ -21,8 +21,8 @@ from rlgpt.console.commands.words import Json, complete_compared, path_from
 from rlgpt.console.view.arms import arms_of, is_setting, mixed
 from rlgpt.console.view.numbers import count
 from rlgpt.store.calls import is_rule_based
-from rlgpt.store.catalog import UNREADABLE, find, require_shown, summarised
-from rlgpt.store.errors import BadSchema, NoSession, StoreError
+from rlgpt.store.catalog import UNREADABLE, find, require_shown, summarised, why_unreadable
+from rlgpt.store.errors import BadSchema, NoSession
 from rlgpt.store.folder import SessionFolder, root
 from rlgpt.store.history import History, Measured
 from rlgpt.store.reader import Reader
@@ -140,8 +140,8 @@ def _sound(folder: SessionFolder, stack: contextlib.ExitStack, damaged: list[str
 
 def _leave_out(folder: SessionFolder, damaged: list[str], error: Exception) -> None:
     damaged.append(folder.id)
-    known = isinstance(error, StoreError) and folder.id in str(error)
-    output.note(f"left out: {error if known else f'session {folder.id} is damaged: {error}'}")
+    why = why_unreadable(folder.path, error)
+    output.note(f"left out: {why if folder.id in why else f'session {folder.id}: {why}'}")
 
 
 def _settings(session: str, history: History) -> JsonObject:

@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 from rlgpt.console import keymap
 from rlgpt.console.charts.plot import draw
-from rlgpt.console.feed import Feed, fault_of
+from rlgpt.console.feed import Feed
 from rlgpt.console.panes.bars import Bar, Footer
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.leaving import Leavable
@@ -23,7 +23,7 @@ from rlgpt.console.view.compare_curves import CHARTS
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import many
 from rlgpt.console.view.text import line
-from rlgpt.store.catalog import UNREADABLE, require_shown, summarised
+from rlgpt.store.catalog import UNREADABLE, require_shown, summarised, why_unreadable
 
 POLL = 2.0
 
@@ -71,7 +71,7 @@ class CompareScreen(Leavable, Screen[None]):
                     require_shown(summarised(folder.name, feed.head()))  # one without any row has no column
                     self._feeds.append(feed)
                 except (*UNREADABLE, OSError) as error:
-                    self._faults.append(fault_of(folder, error))
+                    self._faults.append(why_unreadable(folder, error))
             changed = True
         else:
             changed = sum([self._poll(feed) for feed in list(self._feeds)]) > 0
@@ -85,7 +85,7 @@ class CompareScreen(Leavable, Screen[None]):
         try:
             return feed.poll()
         except (*UNREADABLE, OSError) as error:
-            self._faults.append(fault_of(feed.folder, error))
+            self._faults.append(why_unreadable(feed.folder, error))
             self._feeds.remove(feed)
             feed.close()
             return True

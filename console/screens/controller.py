@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from rlgpt.console.feed import Feed, fault_of
+from rlgpt.console.feed import Feed
 from rlgpt.console.shell import Shell
 from rlgpt.console.view import news, timeline
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.timeline import Playback
-from rlgpt.store.catalog import UNREADABLE, may_pass
+from rlgpt.store.catalog import UNREADABLE, may_pass, why_unreadable
 from rlgpt.store.errors import NoSession
 
 POLL = 0.5
@@ -92,7 +92,8 @@ class Controller:
             try:
                 after = work()
             except (*UNREADABLE, OSError) as error:  # damaged rows do not fold: say so, as the list does
-                sentence, gone, passing = fault_of(self.folder, error), isinstance(error, NoSession), may_pass(error)
+                sentence = why_unreadable(self.folder, error)
+                gone, passing = isinstance(error, NoSession), may_pass(error)
                 after = lambda: self._failed(sentence, gone, passing)  # noqa: E731
             if after and not self._closed:
                 with contextlib.suppress(RuntimeError):  # the screen was closed meanwhile

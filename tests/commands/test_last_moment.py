@@ -93,6 +93,13 @@ def test_how_a_worker_leaves_takes_nothing_back_that_it_wrote(
     assert result_of(session) == "succeeded" and kinds[-1] == "ended" and kinds.count("ended") == 1
 
 
+def test_a_database_that_is_damaged_before_the_first_worker_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    session = ended("")
+    session.database.write_bytes(b"")
+    assert supervisor.supervise(session.path) == 1
+    assert capsys.readouterr().err == f"{session.database} is empty, not the database of a session\n"
+
+
 @pytest.mark.parametrize(("status", "after"), [("succeeded", "succeeded"), ("", "stopped")])
 def test_what_ended_by_itself_is_not_stopped_by_who_ends_its_processes(rlgpt: Cli, status: str, after: str) -> None:
     session = ended(status)

@@ -208,6 +208,16 @@ def test_a_damaged_session_is_listed_with_its_fault(trained: SessionFolder) -> N
     assert found.id == trained.id and "is damaged: file is not a database" in found.fault
 
 
+def test_what_does_not_fold_is_told_by_what_is_wrong_with_the_file(trained: SessionFolder) -> None:
+    sound = catalog.why_unreadable(trained.path, KeyError(1))
+    assert sound == f"session {trained.id} cannot be shown: KeyError: 1; `rlgpt store check` says more"
+    with closing(sqlite3.connect(trained.database)) as base, base:
+        base.execute("DROP TABLE plan")
+    damaged = catalog.why_unreadable(trained.path, KeyError(1))
+    assert "its tables, indexes and triggers are not those of its schema" in damaged
+    assert f"`rlgpt store repair {trained.id}`" in damaged
+
+
 def test_a_damaged_or_lost_catalog_is_made_anew(home: Path, trained: SessionFolder) -> None:
     before = catalog.summaries()
     (home / "catalog.db").write_bytes(b"nothing of value" * 1000)

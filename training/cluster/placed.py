@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -93,8 +94,8 @@ class Placed(threading.Thread):
             self.code = 0
 
     def _keep(self, lease: Lease) -> int:
-        failures, mark = 0, progress_mark(self._folder.path)
         try:
+            failures, mark = 0, progress_mark(self._folder.path)
             self._capped = self._settings().budget.daily_cost is not None
             nodes = self._reach()
             while True:
@@ -124,7 +125,7 @@ class Placed(threading.Thread):
                         words = f"its seat was lost {failures} times without getting further; at last: {lost}"
                         self._say(Ended("failed", words))
                         return 1
-        except StoreError as error:  # a seat may live on, so that nothing may be added to the rows here
+        except (StoreError, sqlite3.Error) as error:  # a seat may live on: nothing is added to the rows
             self._log(str(error))
             return 1
 
