@@ -36,7 +36,18 @@ from rlgpt.agents.completions import (
 from rlgpt.agents.endpoint import NO_KEY, Endpoint, redacted, redacted_url, spellings, without_key
 from rlgpt.agents.errors import NotRecorded
 from rlgpt.agents.journal import Call
-from rlgpt.agents.refusals import ASKS, LONG, Failure, is_cut_off, is_page, sent_cap, texts, understood, words_of
+from rlgpt.agents.refusals import (
+    ASKS,
+    LONG,
+    Failure,
+    asked_wait,
+    is_cut_off,
+    is_page,
+    sent_cap,
+    texts,
+    understood,
+    words_of,
+)
 from rlgpt.agents.responses import in_chat
 
 AZURE_API_VERSION = "2024-10-21"
@@ -111,7 +122,8 @@ class OpenAIBackend:
             received, counted = reply.received, error.counted
             raise Failure("connection", sentence, received=received, whole=begun, counted=counted) from error
         except NotStreamed as error:
-            raise Failure("rejected stream", f"{where} does not stream", whole=reply.whole) from error
+            sentence = f"the stream of {where} holds nothing"
+            raise Failure("rejected stream", sentence, whole=reply.whole, unsure=True) from error
         except Page as error:
             sentence = f"{where} answered with a web page ({_shown(endpoint, error)})"
             raise Failure("page", sentence) from error
@@ -314,9 +326,11 @@ def _failure(
         code = str(status or 500)
     if not status and code == "500":
         code = "malformed"
+    unsure = code.startswith("rejected") and (not status or status >= 500)
+    retry_after = asked_wait(body) if retry_after is None and code == "429" else retry_after
     where = redacted_url(endpoint.base_url)
     shown_body = f" ({shown})" if shown else ""
-    if code.startswith("rejected"):
+    if code.startswith("rejected") and not unsure:
         sentence = f"{where} does not take it{shown_body}"
     elif code.startswith("tokens"):
         sentence = f"{where} has no room for so many tokens{shown_body}"
@@ -332,7 +346,7 @@ def _failure(
         sentence += "; no key was sent to it"
     if retry_after is not None and retry_after >= LONG:
         sentence += f"{ASKS}{retry_after:.0f} s"
-    return Failure(code, sentence, retry_after, reply.received)
+    return Failure(code, sentence, retry_after, reply.received, unsure=unsure)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -363,22 +377,34 @@ class Outcome:
     """What its row counts."""
 
 
+Outcomes = Callable[[str, str | None], Sequence[Outcome]]
+"""By step and the hash of a request."""
+
+
+def _ended(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Those that no end of a worker cut off."""
+    gone = (DIED, f"{LEFT}: ")
+    return [outcome for outcome in outcomes if outcome.reply or not outcome.error.startswith(gone)]
+
+
 class ReplayBackend:
     """Answers, and fails, as the recorded session did. No network. What ended its worker (`DIED`), or ended with it
     (`LEFT`), is left out: the next worker asked again."""
 
     def __init__(
-        self, session: str, outcomes: Callable[[str, str | None], Sequence[Outcome]], by_step: bool = False
+        self, session: str, outcomes: Outcomes, by_step: bool = False, had: Outcomes = lambda step, name: ()
     ) -> None:
         """`outcomes(step, request_hash)`: the recorded exchanges of that request, or None: of that step, in order.
-        `by_step`: its questions had other words, so an answer is known by the step that asked."""
-        self._session, self._outcomes, self._by_step = session, outcomes, by_step
-        self._used: Counter[tuple[str, str | None]] = Counter()
+        `by_step`: its questions had other words, so an answer is known by the step that asked. `had`: the exchanges
+        of the session that is answered, which an earlier worker of it may have begun."""
+        self._session, self._outcomes, self._by_step, self._had = session, outcomes, by_step, had
+        self._used: dict[tuple[str, str | None], int] = {}
 
     def complete(self, endpoint: Endpoint, call: Call, hear: Hear = unheard) -> Completion:
         name = (call.step, None if self._by_step else call.request_hash)
-        gone = (DIED, f"{LEFT}: ")
-        recorded = [outcome for outcome in self._outcomes(*name) if outcome.reply or not outcome.error.startswith(gone)]
+        recorded = _ended(self._outcomes(*name))
+        if name not in self._used:
+            self._used[name] = len(_ended(self._had(*name)))
         if self._used[name] >= len(recorded):
             raise NotRecorded(
                 f"Session {self._session} holds no answer to this request of the {call.role} agent "

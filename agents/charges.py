@@ -48,6 +48,7 @@ def new_call(role: str, step: str, endpoint: Endpoint, request: str, name: str, 
         try_number=number,
         reserved=endpoint.price.of(most_in, most_out) if endpoint.price else None,
         reserved_tokens=most_in + most_out,
+        cost_told=endpoint.price is None and endpoint.tells_cost,
     )
 
 

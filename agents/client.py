@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 from rlgpt import prompts
 from rlgpt.agents.ahead import CANCELLED, Ahead, Aside
-from rlgpt.agents.backends import DIED, Backend, OpenAIBackend, Outcome, ReplayBackend
+from rlgpt.agents.backends import DIED, Backend, OpenAIBackend, Outcomes, ReplayBackend
 from rlgpt.agents.charges import broken_off, charged, new_call
 from rlgpt.agents.completions import Completion, ToolCall
 from rlgpt.agents.dialect import Dialect, Message
@@ -244,16 +244,21 @@ class Client:
     ) -> tuple[Completion, str, bool]:
         """The completion, the hash of its request, and whether that offered the tools."""
         dialect = self._dialect(endpoint)
+
+        def ask_in_its_form() -> dict[str, Any]:
+            return dialect.request(endpoint, messages, temperature, contract, [tool.spec for tool in tools])
+
         while True:
-            tree = dialect.request(endpoint, messages, temperature, contract, [tool.spec for tool in tools])
-            read = partial(read_any, "tools" in tree)
+            tree = ask_in_its_form()
+            with_tools = bool(tools) and "tools" in tree
+            read = partial(read_any, with_tools)
             request = canonical(tree)
             name = text_hash(request)
             recorded = self._journal.recorded(step, name)
             if recorded is not None:
                 completion = Completion.load(*recorded)
                 dialect.learn(read(completion)[1], tree)
-                return completion, name, "tools" in tree
+                return completion, name, with_tools
             if (refused := self._refused.pop(request, "")) and dialect.learn(refused, tree):
                 continue
             if refused.startswith(CANCELLED):  # by the operator, before a restart: it is not put again
@@ -267,7 +272,7 @@ class Client:
                         call = new_call(role, step, endpoint, request, name, number)
                         completion = self._exchange(endpoint, call, read, partial(_judged, dialect, tree, before))
             except Failure as failure:
-                if dialect.learn(str(failure), tree):
+                if dialect.learn(str(failure), tree) and canonical(ask_in_its_form()) != request:
                     continue
                 if failure.code in ("filtered", CANCELLED):
                     return Completion("", "content_filter", failure.sentence, endpoint.model, 0, 0), name, False
@@ -277,7 +282,7 @@ class Client:
             dialect.learn(read(completion)[1], tree)
             self.away.pop(role, None)
             self._journal.back()
-            return completion, name, "tools" in tree
+            return completion, name, with_tools
 
     def _retrying(self, role: str, before: Sequence[Failure]) -> tenacity.Retrying:
         """`before`: how the tries have failed so far."""
@@ -372,6 +377,8 @@ def _judged(dialect: Dialect, request: Mapping[str, Any], before: list[Failure],
         return failure.called("404")
     same = bool(before) and before[-1].sentence == failure.sentence
     before.append(failure)
+    if failure.unsure and dialect.answers and not same:
+        return failure.called("malformed")
     if failure.code in ("400", "405", "406", "413", "415", "422"):
         is_suspect = True
     else:
@@ -432,7 +439,8 @@ def make_client(
     journal: Journal,
     environ: Mapping[str, str],
     *,
-    recorded: Callable[[str, str | None], Sequence[Outcome]] | None = None,
+    recorded: Outcomes | None = None,
+    had: Outcomes = lambda step, name: (),
     sleep: Callable[[float], None] | None = None,
     waits: Callable[[float], None] = lambda seconds: None,
     folder: Path | None = None,
@@ -442,8 +450,8 @@ def make_client(
 
     For kind `replay:ID`, the rest of `llm` is the recorded session's own, `llm["replayed"]` is its kind,
     `llm["reworded"]` whether its requests had other words than ours, and `recorded(step, request_hash)` says how its
-    exchanges ended, in order. `waits(seconds)` is told of each wait between two tries. `folder`: where answers are kept
-    that were asked before their turn. `live` is told what is under way.
+    exchanges ended, in order; `had` says it of the session's own. `waits(seconds)` is told of each wait between two
+    tries. `folder`: where answers are kept that were asked before their turn. `live` is told what is under way.
     """
     kind = str(llm["kind"])
     patience = float(llm.get("patience", 12.0))
@@ -452,7 +460,7 @@ def make_client(
         if recorded is None:
             raise NotRecorded(f"There is no recorded session {session} to answer from.")
         keyless = endpoints({**llm, "kind": llm["replayed"]}, None)
-        replayed = ReplayBackend(session, recorded, by_step=bool(llm.get("reworded")))
+        replayed = ReplayBackend(session, recorded, bool(llm.get("reworded")), had)
         return Client(keyless, replayed, journal, patience=patience, sleep=sleep)
     transport = RulesTransport() if kind == "rules" else None
     backend, roles = OpenAIBackend(transport), endpoints(llm, environ)

@@ -36,6 +36,10 @@ def unfenced(source: str) -> str:
 Source = Annotated[str, AfterValidator(unfenced)]
 
 
+LONGEST_SOURCE = 16_384
+"""Characters, and bytes, of a source: what the action host takes (training/host/sandbox/rules.py)."""
+
+
 class Reply(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
@@ -93,7 +97,7 @@ class PlanReply(Reply):
 class CodeReply(Reply):
     """The fast agent writing a coded action: `source` defines one generator function named as the sub-action."""
 
-    source: Source = Field(max_length=20_000)
+    source: Source = Field(max_length=LONGEST_SOURCE)
     """The whole source; empty to keep the newest version as it is, or, where there is none, if it cannot be coded."""
     note: str
     """What this version does, or changed and why, in one or two sentences."""
@@ -235,7 +239,7 @@ def with_fields(config: RlConfigReply, fields: JsonObject) -> RlConfigReply:
 class RlConfigAsked(RlConfigReply):
     """What the fast agent answers: a configuration and, if it wants one, the source of a reward function of its own."""
 
-    reward_source: Source = Field(default="", max_length=20_000)
+    reward_source: Source = Field(default="", max_length=LONGEST_SOURCE)
     """Defines `reward(before, view)`, which returns a number; used by the `generated` term without argument."""
 
 

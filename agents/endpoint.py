@@ -77,10 +77,12 @@ def _endpoint(role: str, llm: Mapping[str, Any], environ: Mapping[str, str] | No
     own = {k: v for k, v in ((llm.get("roles") or {}).get(role) or {}).items() if v is not None}
     session = {k: v for k, v in llm.items() if v is not None and k != "roles"}
     if "provider" in own:  # a role's provider does not speak at the session's URL with the session's key
-        session = {k: v for k, v in session.items() if k not in ("base_url", "api_key_env", "price_in", "price_out")}
+        session = {k: v for k, v in session.items() if k not in ("base_url", *OF_ONE_SERVER)}
+    elif "base_url" in own and _is_elsewhere(str(own["base_url"]), session, environ):
+        session = {k: v for k, v in session.items() if k not in OF_ONE_SERVER}
     settings = {**session, **own}
     named = PROVIDERS.get(str(settings.get("provider") or ""))
-    url = str(settings.get("base_url") or (named.base_url if named else "") or _default_url(named, environ)).rstrip("/")
+    url = _url(settings, environ)
     provider = named or provider_of(url)
     model = str(settings["model"])
     return Endpoint(
@@ -99,8 +101,25 @@ def _endpoint(role: str, llm: Mapping[str, Any], environ: Mapping[str, str] | No
         price=_price(settings, model, url, provider),
         tells_cost=provider is not None and provider.tells_cost,
         key=_key(url, settings.get("api_key_env"), environ) if environ is not None else NO_KEY,
-        account=provider_of(url) is PROVIDERS["openai"] or _host(url) == _host_of_account(environ or {}),
+        account=_is_account(url, environ or {}),
     )
+
+
+OF_ONE_SERVER = ("api_key_env", "price_in", "price_out", "price_cached")
+"""Settings of a session that say nothing of another server, which one of its roles may have."""
+
+
+def _url(settings: Mapping[str, Any], environ: Mapping[str, str] | None) -> str:
+    named = PROVIDERS.get(str(settings.get("provider") or ""))
+    preset = named.base_url if named else ""
+    return str(settings.get("base_url") or preset or _default_url(named, environ)).rstrip("/")
+
+
+def _is_elsewhere(url: str, session: Mapping[str, Any], environ: Mapping[str, str] | None) -> bool:
+    try:
+        return _place(url) != _place(_url(session, environ))
+    except Unclear:  # the session names no server of its own
+        return False
 
 
 SIDE_BY_SIDE = 8
@@ -116,8 +135,18 @@ def _probes(asked: int | None, provider: Provider | None) -> int:
 
 
 def _side_by_side(url: str) -> int:
+    return 1 if _is_here(url) else SIDE_BY_SIDE
+
+
+def _is_here(url: str) -> bool:
     host = _host(url)
-    return 1 if host == "localhost" or host.startswith("127.") or host in ("::1", "0.0.0.0") else SIDE_BY_SIDE
+    return host == "localhost" or host.startswith("127.") or host in ("::1", "0.0.0.0")
+
+
+def _is_account(url: str, environ: Mapping[str, str]) -> bool:
+    """Headers may be secrets, as keys are: they cross no network in clear text."""
+    owned = provider_of(url) is PROVIDERS["openai"] or _place(url) == _place_of_account(environ)
+    return owned and (url.startswith("https://") or _is_here(url))
 
 
 def _default_url(named: Provider | None, environ: Mapping[str, str] | None) -> str:
@@ -133,10 +162,16 @@ def _host(url: str) -> str:
     return urlsplit(url).hostname or ""
 
 
-def _host_of_account(environ: Mapping[str, str]) -> str | None:
+def _place(url: str) -> tuple[str, str, int | None]:
+    """What a key is sent to: scheme, host and port."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+
+
+def _place_of_account(environ: Mapping[str, str]) -> tuple[str, str, int | None] | None:
     """That of OPENAI_BASE_URL, if there is one."""
     try:
-        return _host(checked_url(environ.get("OPENAI_BASE_URL", "")))
+        return _place(checked_url(environ.get("OPENAI_BASE_URL", "")))
     except ValueError:
         return None
 
@@ -160,7 +195,7 @@ def _key(url: str, variable: str | None, environ: Mapping[str, str]) -> str:
     parts = urlsplit(url)
     owner = provider_of(url)
     own = owner.key if owner else ""
-    if owner is None and parts.hostname == _host_of_account(environ):
+    if owner is None and _place(url) == _place_of_account(environ):
         own = "OPENAI_API_KEY"
     names = [name for name in (own if is_azure(url) or not variable else "", variable) if name]
     if variable not in (None, "OPENAI_API_KEY"):

@@ -9,7 +9,7 @@ from rlgpt.agents import choice, loop, memory
 from rlgpt.agents.asking import entries, messages
 from rlgpt.agents.client import Client
 from rlgpt.agents.context import Context
-from rlgpt.agents.contracts import FOLLOW_PLAN, CodeReply, RlConfigAsked
+from rlgpt.agents.contracts import FOLLOW_PLAN, LONGEST_SOURCE, CodeReply, RlConfigAsked
 from rlgpt.agents.errors import UselessReply
 from rlgpt.agents.linking import link, signature
 from rlgpt.agents.probes import Look, Probe, Tool, TryAction
@@ -52,6 +52,9 @@ def write(client: Client, context: Context, item: Item, attempt: int, draft: int
     def useless(reply: CodeReply) -> str:
         linked = link(reply.source, callable_from, library)
         same = bool(to_repair) and linked.source.strip() == to_repair
+        size = len(reply.source.encode(errors="replace"))
+        if size > LONGEST_SOURCE:
+            return f"the source has {size:,} bytes, and at most {LONGEST_SOURCE:,} are taken"
         return "this is the very source that failed" if same else linked.clash
 
     drafts = context.limits.candidates

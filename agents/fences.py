@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ class Block(NamedTuple):
     language: str
     """As its fence says, in small letters."""
     text: str
+    end: int
+    """Where in the whole text its closing fence ends."""
 
 
 def blocks(text: str) -> list[Block]:
@@ -29,11 +32,12 @@ def blocks(text: str) -> list[Block]:
             closed_at[number] = closing[found["marks"]]
         if not found["info"].strip():
             closing[found["marks"]] = number
+    ends = list(itertools.accumulate(map(len, lines)))
     found_blocks, after = [], 0
     for number in sorted(closed_at):
         if number >= after:
-            opening = marks[number]
+            opening, close = marks[number], closed_at[number]
             language = opening["info"].strip().lower() if opening else ""
-            found_blocks.append(Block(language, "".join(lines[number + 1 : closed_at[number]])))
-            after = closed_at[number] + 1
+            found_blocks.append(Block(language, "".join(lines[number + 1 : close]), ends[close]))
+            after = close + 1
     return found_blocks

@@ -40,6 +40,8 @@ class Call:
     """USD that it can cost at most; None: unknown price."""
     reserved_tokens: int
     """Tokens, both ways, that it can take at most."""
+    cost_told: bool = False
+    """Its price is unknown before, and its server says with the answer what it cost."""
 
 
 class Held(NamedTuple):

@@ -84,18 +84,25 @@ def _trees(text: str) -> Iterator[Any]:
     """Every JSON object that the text may mean, the likeliest first."""
     answer = _after_thoughts(text)
     for part in (answer, text) if answer is not text else (text,):
-        for candidate in (part, *reversed(_fenced(part))):
-            for form in (candidate, tidied(candidate)):
-                tree = loaded(form.strip())
-                if isinstance(tree, dict | list | str):
-                    yield tree
-                    break
+        yield from _whole(part)
+        fenced = blocks(part)
+        if fenced:  # what is behind the last of them is newer than all of them
+            behind = part[fenced[-1].end :]
+            yield from reversed(_objects(behind))
+            yield from reversed(_objects(tidied(behind)))
+        for block in reversed(fenced):
+            yield from _whole(block.text)
         yield from reversed(_objects(part))
         yield from reversed(_objects(tidied(part)))
 
 
-def _fenced(text: str) -> list[str]:
-    return [block.text for block in blocks(text)]
+def _whole(text: str) -> Iterator[Any]:
+    """The JSON value that the whole text is, if it is one."""
+    for form in (text, tidied(text)):
+        tree = loaded(form.strip())
+        if isinstance(tree, dict | list | str):
+            yield tree
+            return
 
 
 def _objects(text: str) -> list[Any]:

@@ -20,6 +20,7 @@ class Price(NamedTuple):
 
 LISTED: dict[str, Price] = {
     "gpt-4o": Price(2.5, 10.0, 1.25),
+    "gpt-4o-2024-05-13": Price(5.0, 15.0),
     "gpt-4o-mini": Price(0.15, 0.6, 0.075),
     "gpt-4.1": Price(2.0, 8.0, 0.5),
     "gpt-4.1-mini": Price(0.4, 1.6, 0.1),
@@ -30,13 +31,14 @@ LISTED: dict[str, Price] = {
     "o3": Price(2.0, 8.0, 0.5),
     "o4-mini": Price(1.1, 4.4, 0.275),
 }
-"""Prices of prompt and reply as https://deploybase.ai/articles/openai-pricing quotes OpenAI's page of March 2026. The
-prices of cached tokens were not checked against any page. `price_in`, `price_out` and `price_cached` in the settings,
-global or per role, replace them."""
+"""Prices of prompt and reply as https://deploybase.ai/articles/openai-pricing quotes OpenAI's page of March 2026; that
+of gpt-4o-2024-05-13, which is dearer than later snapshots, as https://llmcloudhub.com/openai/gpt-4o-2024-05-13 has it
+(May 2026). The prices of cached tokens were not checked against any page. `price_in`, `price_out` and `price_cached` in
+the settings, global or per role, replace them."""
 
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 
 def listed(model: str) -> Price | None:
     """The list price of a model, dated snapshots included; None if it is not in the table."""
-    return LISTED.get(_DATED.sub("", model))
+    return LISTED.get(model) or LISTED.get(_DATED.sub("", model))

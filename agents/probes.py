@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rlgpt import prompts
 from rlgpt.agents.completions import Completion, ToolCall
-from rlgpt.agents.contracts import Source
+from rlgpt.agents.contracts import LONGEST_SOURCE, Source
 from rlgpt.agents.dialect import Message
 from rlgpt.agents.parsing import parse
 from rlgpt.agents.schema import strict_schema
@@ -54,7 +54,7 @@ class Arguments(BaseModel):
 
 
 class TryAction(Arguments):
-    source: Source = Field(max_length=LONGEST_CALL)
+    source: Source = Field(max_length=LONGEST_SOURCE)
     """The whole source, as in the answer."""
 
 

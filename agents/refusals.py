@@ -74,6 +74,21 @@ _OVER_RATE = re.compile(
     r"request too large.{0,300}?limit:? ([\d,]*\d).{0,100}?requested:? ([\d,]*\d)", re.IGNORECASE | re.DOTALL
 )
 """OpenAI with 429, Groq with 413: what is asked for at once is more than the limit on tokens per minute."""
+_RATE = re.compile(
+    r"rate[ _-]?limit|too many requests|\b(?:tokens|requests) per (?:second|minute|min|hour|day)\b"
+    r"|\b(?:try again|retry) in \d",
+    re.IGNORECASE,
+)
+"""What comes with 429, and without it where a stream had begun with 200, as OpenAI's and Anthropic's do:
+https://docs.anthropic.com/en/api/errors"""
+_OWN_FAULT = re.compile(
+    r"context (?:deadline exceeded|cancell?ed)|\bcreat(?:e|ing)\b.{0,20}\bcontext\b|out of memory|\bcuda\b",
+    re.IGNORECASE,
+)
+"""Of servers written in Go, whose `context` is a deadline, and of memory that a model does not fit into."""
+_WAIT = re.compile(
+    r"\b(?:try again|retry) in (?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)(ms|s\b| ?sec))?", re.IGNORECASE
+)
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?![\w.,]\d)|(?<![\w.])\d+(?![\w]|\.\d)")
 
 _CONTEXT = re.compile(
@@ -138,19 +153,22 @@ class Failure(Exception):
         counted: Counted | None = None,
         recorded: bool = False,
         again: bool = False,
+        unsure: bool = False,
     ) -> None:
         """`retry_after`: seconds that the server asks for. `received`: bytes of a reply that broke off. `whole`: the
         model had written all of the reply before its first byte came. `counted`: what the server says it took. `again`:
-        the recorded session has asked the same once more."""
+        the recorded session has asked the same once more. `unsure`: a server's own fault whose words name a parameter,
+        which may be chance where it took the same before."""
         super().__init__(f"{code}: {sentence}")
         self.code, self.sentence, self.retry_after, self.received = code, sentence, retry_after, received
         self.whole, self.counted, self.recorded, self.again = whole, counted, recorded, again
+        self.unsure = unsure
 
     def called(self, code: str) -> Failure:
         """The same with another code."""
         return Failure(
             code, self.sentence, self.retry_after, self.received,
-            whole=self.whole, counted=self.counted, recorded=self.recorded, again=self.again,
+            whole=self.whole, counted=self.counted, recorded=self.recorded, again=self.again, unsure=self.unsure,
         )  # fmt: skip
 
     @property
@@ -199,6 +217,10 @@ def understood(request: Mapping[str, Any], status: int, body: object, shown: str
         return code
     if status == 429 or status in (408, 425, 502, 503, 504, 529):
         return str(status)
+    if _RATE.search(text) and (status == 400 or status >= 500):
+        return "429"
+    if status >= 500 and _OWN_FAULT.search(text):
+        return str(status)
     if _FILTERED.search(text):
         return "filtered"
     if _BAD_JSON.search(text) and "response_format" in request:
@@ -225,6 +247,16 @@ def _meant(text: str) -> int:
     if _NO_KEY.search(text):
         return 401
     return 404 if _NOT_THERE.search(text) else 500
+
+
+def asked_wait(body: object) -> float | None:
+    """Seconds after which an error's own words ask for another try."""
+    found = _WAIT.search(" ".join(texts(body))[:LONGEST_ERROR])
+    if not found or not any(found.groups()):
+        return None
+    hours, minutes, count, unit = found.groups()
+    seconds = float(count or 0) / (1000 if unit and unit.lower() == "ms" else 1)
+    return 3600 * float(hours or 0) + 60 * float(minutes or 0) + seconds
 
 
 def is_cut_off(body: object) -> bool:

@@ -72,14 +72,17 @@ Url = Annotated[str, AfterValidator(checked_url)] | None
 
 
 Variable = Annotated[str | None, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-OURS = ("model", "messages", "stream", "stream_options", "response_format", "n")
+CAPS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+OURS = ("model", "messages", "input", "stream", "stream_options", "response_format", "n", *CAPS,
+        "tools", "tool_choice", "functions", "function_call")  # fmt: skip
 """Parameters of a request that `llm.extra` may not replace."""
 
 
 def _no_parameter_of_ours(extra: dict[str, Any]) -> dict[str, Any]:
     reserved = [name for name in extra if name in OURS]
     if reserved:
-        raise ValueError(f"may not set {reserved[0]}, which rlgpt sets itself")
+        instead = ": --max-tokens-per-call gives it" if reserved[0] in CAPS else ""
+        raise ValueError(f"may not set {reserved[0]}, which rlgpt sets itself{instead}")
     secret = [name for name in extra if re.search("api.?key|secret|password|authorization", name, re.IGNORECASE)]
     if secret:
         raise ValueError("must hold no key or password: put the key in the variable that llm.api_key_env names")

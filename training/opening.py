@@ -208,7 +208,7 @@ def _client(
         return journal.outcomes(source, step, request_hash)
 
     llm = source_llm | {"kind": settings.llm.kind, "replayed": source_llm["kind"], "reworded": reworded}
-    return make_client(llm, journal, os.environ, recorded=recorded)
+    return make_client(llm, journal, os.environ, recorded=recorded, had=journal.own_outcomes)
 
 
 def _recorded(settings: Settings) -> History | None:

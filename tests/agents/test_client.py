@@ -12,6 +12,7 @@ from rlgpt.agents.client import WARM, make_client
 from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.endpoint import RULES_MODEL
 from rlgpt.agents.errors import ModelUnavailable, NotRecorded, UselessReply
+from rlgpt.agents.journal import Answer, Call
 from rlgpt.agents.parsing import parse
 from rlgpt.agents.waiting import MOST_WAIT
 from tests.agents.asker import ASKED, CODE, Asker, chain, outcomes_of, settings
@@ -414,3 +415,48 @@ def test_a_language_model_is_never_shown_the_script_book() -> None:
         slow.plan(client, context(Told().iteration(), bakery(), BREAD))
         assert "script book" not in server.requests[0]["messages"][0]["content"]
         assert "def get_flour" not in json.dumps(server.requests)
+
+
+class Killed(BaseException):
+    """In place of the end of a worker."""
+
+
+class DyingLedger(Ledger):
+    """Its worker dies behind the row of its `left`th exchange."""
+
+    left = 1
+
+    def answered(self, call: Call, answer: Answer) -> None:
+        super().answered(call, answer)
+        self.die_of_it()
+
+    def failed(
+        self, call: Call, error: str, seconds: float, charged: tuple[int, int, float | None] = (0, 0, 0.0)
+    ) -> None:
+        super().failed(call, error, seconds, charged)
+        self.die_of_it()
+
+    def die_of_it(self) -> None:
+        self.left -= 1
+        if not self.left:
+            raise Killed
+
+
+@pytest.mark.parametrize("by_step", [False, True])
+@pytest.mark.parametrize("killed_after", [1, 2, 3])
+def test_a_replay_that_is_killed_and_goes_on_takes_no_recorded_answer_twice(by_step: bool, killed_after: int) -> None:
+    asker = Asker("429", completion("no object here"))
+    first = asker.ask()
+    llm = settings(asker.server.url) | {"kind": "replay:s1", "replayed": "openai", "reworded": by_step}
+    ledger = DyingLedger()
+    ledger.left = killed_after
+
+    def ask() -> CodeReply:
+        recorded, had = outcomes_of(asker.ledger), outcomes_of(ledger)
+        client = make_client(llm, ledger, {}, recorded=recorded, had=had, sleep=lambda s: None)
+        return client.ask("fast", "write/dig", ASKED, CodeReply)
+
+    with pytest.raises(Killed):
+        ask()
+    assert ask() == first
+    assert ledger.ends == asker.ledger.ends

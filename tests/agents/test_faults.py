@@ -133,6 +133,47 @@ def test_one_fault_of_a_server_is_survived(first: Reply, ends: list[str]) -> Non
     assert [end.partition(":")[0] for end in asker.ledger.ends] == ends
 
 
+@pytest.mark.parametrize(
+    "hiccup",
+    [
+        Reply(pieces=[": OPENROUTER PROCESSING\n\n"]),
+        Reply(pieces=[DONE]),
+        Reply(pieces=[""]),
+        json_reply(500, {"error": {"message": "Error in input stream"}}),
+        Reply(pieces=[event({"error": {"message": "stream disconnected before completion", "type": "server_error"}})]),
+    ],
+)
+def test_who_has_streamed_an_answer_is_not_taken_for_one_that_cannot_by_one_fault(hiccup: Reply) -> None:
+    asker = Asker(completion(CODE), hiccup, timeout=4.0)
+    with asker.server:
+        for number in range(3):
+            question = [{"role": "user", "content": f"Dig {number}."}]
+            asker.client.ask("fast", f"write/dig/{number}", question, CodeReply)
+    assert [request.get("stream") for request in asker.server.requests] == [True] * 4
+    ends = [end.partition(":")[0] for end in asker.ledger.ends]
+    assert ends in (["", "malformed", "", ""], ["", "connection", "", ""])
+
+
+def test_a_fault_that_comes_again_in_the_same_words_is_believed() -> None:
+    fault = json_reply(500, {"error": {"message": "Error in input stream"}})
+    asker = Asker(completion(CODE), fault, fault)
+    with asker.server:
+        for number in range(2):
+            asker.client.ask("fast", f"write/dig/{number}", [{"role": "user", "content": f"Dig {number}."}], CodeReply)
+    assert [request.get("stream") for request in asker.server.requests] == [True, True, True, None]
+
+
+def test_a_rate_limit_within_a_stream_is_waited_for_and_lowers_no_cap() -> None:
+    words = (
+        "Rate limit reached on tokens per min (TPM): Limit 30000, Used 29000, Requested 1500. Please try again in 40s."
+    )
+    limited = Reply(pieces=[event({"error": {"code": "rate_limit_exceeded", "message": words}})])
+    asker = Asker(limited, limited)
+    assert asker.ask().note == "n"
+    assert len({request["max_tokens"] for request in asker.server.requests}) == 1
+    assert len(asker.waits) == 2 and min(asker.waits) >= 40.0
+
+
 def _ended(reason: str, content: str, **more: object) -> dict[str, Any]:
     tree: dict[str, Any] = json.loads(completion(content, reason).body)
     tree["choices"][0] |= more

@@ -18,7 +18,7 @@ from rlgpt.agents.contracts import CodeReply
 from rlgpt.agents.endpoint import Endpoint, endpoints, redacted, redacted_url
 from rlgpt.agents.errors import BudgetReached, MissingKey, ModelUnavailable, Unclear, UselessReply
 from rlgpt.agents.journal import Call, Held
-from rlgpt.agents.prices import listed
+from rlgpt.agents.prices import Price, listed
 from rlgpt.agents.providers import PROVIDERS
 from rlgpt.store.providers import NAMES
 from tests.agents.asker import ASKED, CODE, Asker, settings
@@ -122,6 +122,7 @@ def test_nothing_is_sent_when_the_reservation_is_refused() -> None:
 
 def test_dated_snapshots_cost_what_their_model_costs_and_strangers_are_unknown() -> None:
     assert listed("gpt-4o-mini-2024-07-18") == listed("gpt-4o-mini") != listed("gpt-4o")
+    assert listed("gpt-4o-2024-05-13") == Price(5.0, 15.0)
     assert listed("my-finetune") is None
 
 
@@ -392,6 +393,40 @@ def test_a_role_has_its_own_provider_key_and_price() -> None:
         "fast": ("https://api.mistral.ai/v1", "k-mistral", (3.0, 4.0)),
         "critic": ("http://127.0.0.1:11434/v1", "none", (0.0, 0.0)),
     }
+
+
+def test_a_key_and_a_price_that_were_named_for_one_server_are_not_another_roles_servers() -> None:
+    llm = {
+        "kind": "openai", "model": "m", "base_url": "https://gw.example/v1", "api_key_env": "MINE",
+        "price_in": 1.0, "price_out": 2.0,
+        "roles": {
+            "fast": {"base_url": "http://gw.example/v1"},
+            "critic": {"base_url": "https://gw.example:8443/v1"},
+            "planner": {"base_url": "https://gw.example/other/v1"},
+        },
+    }  # fmt: skip
+    roles = endpoints(llm, {"MINE": "k-mine"})
+    assert {role: (e.key, e.price is None) for role, e in roles.items()} == {
+        "slow": ("k-mine", False), "planner": ("k-mine", False), "fast": ("none", True), "critic": ("none", True),
+    }  # fmt: skip
+    own = {"critic": {"base_url": "http://other.example/v1", "api_key_env": "MINE"}}
+    assert endpoints(llm | {"roles": own}, {"MINE": "k-mine"})["critic"].key == "k-mine"
+
+
+@pytest.mark.parametrize(
+    ("url", "of_account"),
+    [
+        ("https://api.openai.com/v1", True),
+        ("http://api.openai.com/v1", False),
+        ("https://proxy.example/v1", True),
+        ("https://proxy.example:8443/v1", False),
+        ("http://proxy.example/v1", False),
+    ],
+)
+def test_the_accounts_headers_go_where_its_key_goes(url: str, of_account: bool) -> None:
+    environ = {"OPENAI_BASE_URL": "https://proxy.example/v1", "OPENAI_API_KEY": "k-openai"}
+    found = endpoints({"kind": "openai", "model": "m", "base_url": url}, environ)["slow"]
+    assert found.account == of_account and (found.key == "k-openai") == of_account
 
 
 def test_what_a_server_says_a_call_cost_is_what_it_cost() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from rlgpt.agents.contracts import CodeReply, CritiqueReply, PlanReply, RlConfigReply
-from rlgpt.agents.parsing import _fenced, parse
+from rlgpt.agents.fences import blocks
+from rlgpt.agents.parsing import parse
 
 
 class Answer(BaseModel):
@@ -296,7 +297,7 @@ def test_code_in_the_object_is_not_replaced_by_a_block_beside_it() -> None:
 
 def test_blocks_between_fences_are_those_whose_end_is_there() -> None:
     text = '```json\n{"a": 1}\n```\n~~~~ x\n```\nb\n```\n~~~~\n````\nc\n```\n'
-    assert _fenced(text) == ['{"a": 1}\n', "```\nb\n```\n"]
+    assert [block.text for block in blocks(text)] == ['{"a": 1}\n', "```\nb\n```\n"]
 
 
 def test_a_brace_that_is_missing_at_the_end_of_a_reply_that_is_over_is_no_fault() -> None:
@@ -332,3 +333,21 @@ def test_of_json_that_can_be_read_its_mistakes_are_told_whatever_is_broken_besid
     for text in ('{"executor": 1, "sub_actions": [], }', "{'executor': 1}", '{"a": b} {"executor": "x"}'):
         reply, fault = parse(text, PlanReply)
         assert reply is None and fault.startswith("wrong schema: executor: ")
+
+
+DRAFT = '{"success": true, "confidence": 0.9, "cause": "draft", "advice_slow": "", "advice_fast": ""}'
+FINAL = '{"success": false, "confidence": 0.8, "cause": "final", "advice_slow": "", "advice_fast": ""}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"My idea:\n```json\n{DRAFT}\n```\nBut trial 2 shows that nothing changed. My answer:\n\n{FINAL}",
+        f"My idea:\n{DRAFT}\nBut. My answer:\n```json\n{FINAL}\n```\nThat is all, {{as told}}.",
+        f"```json\n{DRAFT}\n```\nNo. My answer:\n```json\n{FINAL}\n```",
+        f"```json\n{DRAFT}\n```\nNo. My answer:\n{FINAL[:-1]},}}\n",
+    ],
+)
+def test_an_answer_follows_its_drafts_with_a_fence_or_without(text: str) -> None:
+    reply, fault = parse(text, CritiqueReply)
+    assert not fault and reply is not None and reply.cause == "final"

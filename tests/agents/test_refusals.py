@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rlgpt.agents.refusals import Failure, token_limits, understood
+from rlgpt.agents.refusals import Failure, asked_wait, token_limits, understood
 
 REQUEST: dict[str, Any] = {
     "model": "m", "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
@@ -106,6 +106,15 @@ REQUEST: dict[str, Any] = {
         (0, {"error": {"message": "wrong", "code": "model_not_found"}}, "404"),
         (0, {"error": {"message": "Invalid API key provided", "code": "invalid_api_key"}}, "401"),
         (0, {"error": "the model is loading"}, "500"),
+        (0, {"error": {"type": "tokens", "code": "rate_limit_exceeded", "message": "Rate limit reached for m on tokens per "
+             "min (TPM): Limit 30000, Used 22999, Requested 12528. Please try again in 11.054s."}}, "429"),
+        (0, {"type": "error", "error": {"type": "rate_limit_error", "message": "This request would exceed your "
+             "organization's rate limit of 30,000 input tokens per minute."}}, "429"),
+        (400, "Rate limit exceeded: too many tokens per minute", "429"),
+        (500, {"error": {"message": "context deadline exceeded"}}, "500"),
+        (500, {"error": 'Post "http://127.0.0.1:34567/completion": context canceled'}, "500"),
+        (500, {"error": "llama runner process has terminated: failed to create context with model"}, "500"),
+        (500, "CUDA error: out of memory, in function ggml_backend_cuda_context", "500"),
         (0, {"error": "a slot for the model was not free"}, "500"),
         (429, "Rate limit reached for tokens per min: Limit 30000, Used 29000, Requested 16000.", "429"),
         (429, "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 20000, Requested 22500. "
@@ -173,3 +182,19 @@ def test_numbers_in_a_record_that_no_server_means_are_not_read() -> None:
 def test_an_endless_error_is_read_at_once() -> None:
     numbers = "too many tokens in the context: " + " ".join(str(n) for n in range(16, 400_000))
     assert understood(REQUEST, 400, numbers, "").startswith("tokens")
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Please try again in 11.054s. Visit the page", 11.054),
+        ("Please try again in 20ms.", 0.02),
+        ("Please try again in 1m30.5s.", 90.5),
+        ("Please try again in 2h3m.", 7380.0),
+        ("Please retry in 6 seconds", 6.0),
+        ("Please try again in a while", None),
+        ("try again in 3 parts", None),
+    ],
+)
+def test_the_wait_that_an_error_asks_for_in_words_is_read(words: str, seconds: float | None) -> None:
+    assert asked_wait({"error": {"message": words}}) == seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch as th
 
 from rlgpt.training.host.api import Action, PlanItem, source_hash
 from rlgpt.training.options.lane import EpisodeResult, Lane
@@ -16,7 +17,7 @@ from rlgpt.training.ppo.run import Run, train
 from rlgpt.training.ppo.setup import ConfigError, build_setup
 from rlgpt.training.ppo.trained import load_policy
 from rlgpt.training.rollouts.evaluation import evaluate
-from tests.options.toys import GET_KEY, WALK, ChangedWorld, code, configuration, host_of
+from tests.options.toys import GET_KEY, WALK, ChangedWorld, code, configuration, host_of, term
 
 WAIT = 'def wait_there(view):\n    while True:\n        yield "left"\n'
 """A plan that takes the key and then never opens the door."""
@@ -39,7 +40,7 @@ def _train(recovery: dict[str, Any], plan: tuple[PlanItem, ...] = PLAN, **more: 
     world = more.pop("world", None) or ChangedWorld()
     config = configuration(
         options=["walk", "follow_plan"], plan_prior=0.5, option_prior=0.2, env_steps=1024, option_cap=4, horizon=40,
-        recovery=recovery,
+        recovery=recovery, **({"reward": more.pop("reward")} if "reward" in more else {}),
     )  # fmt: skip
     return train(
         world, "open_door", config, [code(WALK)], host_of(world), seed=4, device="cpu", plan=plan, sources=SOURCES,
@@ -191,3 +192,35 @@ class Nobody:
 
     def on_end(self, lane: Lane, result: EpisodeResult) -> None:
         pass
+
+
+@pytest.mark.parametrize("restricted", [False, True])
+def test_a_run_begins_with_its_priors_also_where_the_policy_decides_in_trouble_alone(restricted: bool) -> None:
+    """At its start no lane is in trouble, so that the masks of the lanes tell nothing of what it may choose there."""
+    world = ChangedWorld()
+    config = configuration(
+        options=["walk", "follow_plan"], plan_prior=0.6, option_prior=0.24, env_steps=0, option_cap=4, horizon=40,
+        recovery={"only_in_trouble": restricted},
+    )  # fmt: skip
+    run = Run(
+        world, "open_door", config, [code(WALK)], host_of(world), seed=4, device="cpu", kernel="eager", plan=PLAN,
+        sources=SOURCES, views=(), warm=None, resume=None, observer=Rows(), env_steps=0,
+    )  # fmt: skip
+    lane = run.lanes[0]
+    row = th.as_tensor(run.runner.allowed(lane))
+    run.runner.look(lane)
+    with th.no_grad():
+        logits = run.ppo.policy.logits(run.ppo.policy.rows(lane.observation[None]))[0]
+    chances = logits[: run.setup.space.first].masked_fill(~row[: run.setup.space.first], -th.inf).softmax(0)
+    assert float(chances[run.setup.space.follow]) == pytest.approx(0.6, abs=0.02)
+    run.go(1)
+
+
+def test_the_reward_of_the_curves_is_that_of_the_episodes_they_count() -> None:
+    """Episodes that begin in the midst of another one are not counted, so that their reward is not either."""
+    for share in (0.0, 0.9):
+        rows = Rows()
+        _train({"share": share} if share else {}, observer=rows, reward=[term("step", -1.0)])
+        counted = sum(row["episodes"] for row in rows.rows)
+        paid = sum(row["rewards"]["step"] for row in rows.rows)
+        assert counted and -45.0 < paid / counted < -10.0, (share, paid / counted)

@@ -158,3 +158,15 @@ def test_a_provider_means_a_language_model() -> None:
     assert settle({"task": "x", "llm": {"provider": "ollama"}}).llm.kind == "openai"
     assert settle({"task": "x", "llm": {"provider": "ollama", "kind": "rules"}}).llm.kind == "rules"
     assert settle({"task": "x"}).llm.kind == "rules"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("tools", "may not set tools, which rlgpt sets itself"),
+        ("max_tokens", "may not set max_tokens, which rlgpt sets itself: --max-tokens-per-call gives it"),
+    ],
+)
+def test_extra_parameters_may_not_replace_what_rlgpt_counts_with(name: str, told: str) -> None:
+    with pytest.raises(Refused, match=told):
+        settle({"task": "collect_iron", "llm": {"extra": {name: 1}}})

@@ -23,8 +23,8 @@ def journal(spent: float, kind: str = "openai", **budget: Any) -> StoreJournal:
     return StoreJournal(SimpleNamespace(history=history), None, settings)  # type: ignore[arg-type]
 
 
-def call(tokens: int, cost: float | None) -> Call:
-    return Call("id", "s", "fast", "m", "{}", "hash", 1, cost, tokens)
+def call(tokens: int, cost: float | None, cost_told: bool = False) -> Call:
+    return Call("id", "s", "fast", "m", "{}", "hash", 1, cost, tokens, cost_told)
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,20 @@ def test_a_replay_pays_nothing_so_the_daily_budget_does_not_end_it(monkeypatch: 
     with pytest.raises(BudgetReached, match="today's budget"):
         journal(0, daily_cost=1.0).reserve(call(9, 0.5))
     journal(0, "replay:some", daily_cost=1.0).reserve(call(9, 0.5))
+
+
+def test_a_server_that_tells_the_cost_with_its_answer_is_asked_no_more_once_a_budget_is_spent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told, silent = call(9, None, cost_told=True), call(9, None)
+    monkeypatch.setattr(llm_journal, "spent_today", lambda: 0.0)
+    journal(1.9, cost=2.0).reserve(told)
+    journal(0.0, cost=0.0).reserve(told)
+    for spent, most in ((2.0, 2.0), (7.5, 2.0), (0.1, 0.0)):
+        with pytest.raises(BudgetReached, match=f"the budget of {most:g} USD is used up"):
+            journal(spent, cost=most).reserve(told)
+        journal(spent, cost=most).reserve(silent)
+    monkeypatch.setattr(llm_journal, "spent_today", lambda: 20.0)
+    with pytest.raises(BudgetReached, match="today's budget of 20 USD"):
+        journal(0.0, daily_cost=20.0).reserve(told)
+    journal(0.0, daily_cost=20.0).reserve(silent)

@@ -212,6 +212,15 @@ class OptionRunner:
         lane.mask = self._mask(lane)
 
     def _mask(self, lane: Lane) -> NDArray[np.bool_]:
+        row = self.allowed(lane)
+        first, follow = self.space.first, self.space.follow
+        if self.space.only_in_trouble and follow >= 0 and not lane.trouble.left and row[follow]:
+            row[:first] = False
+            row[follow] = True
+        return row
+
+    def allowed(self, lane: Lane) -> NDArray[np.bool_]:
+        """What the policy could choose in this state, were it to decide in every one."""
         legal = lane.env.action_masks()
         if getattr(legal, "shape", None) != self._mask_shape or legal.dtype != np.bool_:
             raise WorldFailed(
@@ -225,10 +234,6 @@ class OptionRunner:
         for index, program in self._available:
             if not lane.available >> program & 1:
                 row[index] = False
-        follow = self.space.follow
-        if self.space.only_in_trouble and follow >= 0 and not lane.trouble.left and row[follow]:
-            row[:first] = False
-            row[follow] = True
         if not row[:first].any():
             row[:] = self._waits
         return row

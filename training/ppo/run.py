@@ -19,6 +19,7 @@ from rlgpt.training.options.film import Camera, Film, loaded, saved
 from rlgpt.training.options.lane import EpisodeResult, Lane
 from rlgpt.training.options.observer import Observer, Signal, Start, obey
 from rlgpt.training.options.probe import find_similar, walk_views
+from rlgpt.training.options.rewards import RewardStream
 from rlgpt.training.options.runner import OptionRunner
 from rlgpt.training.options.slots import CodedAction, shares
 from rlgpt.training.ppo.branches import Branching
@@ -210,12 +211,15 @@ class Run:
         self.priors = shares(space.slots, new, self.config.option_prior, self.config.plan_prior)
         if origin is not None and "observations" in (recent := origin.part("recent")):
             observations, masks = recent["observations"], recent["masks"] & space.static_mask()
+            deciding = self._where_it_decides(masks)
             masks[:, [space.action_nvec[0] + slot for slot in new]] = True
+            if deciding.any():
+                observations, masks = observations[deciding], masks[deciding]
         else:
             for lane in self.lanes:
                 self.runner.look(lane)
             observations = np.stack([lane.observation for lane in self.lanes if lane.observation is not None])
-            masks = np.stack([lane.mask for lane in self.lanes if lane.mask is not None])
+            masks = np.stack([self.runner.allowed(lane) for lane in self.lanes])  # nothing is in trouble yet
         activate(self.ppo.policy, space.action_nvec[0], self.priors, observations, masks)
         try_again(self.ppo.policy, space.action_nvec[0], rewritten, observations, masks)
         if origin is not None and self.imitation is not None:
@@ -223,6 +227,16 @@ class Run:
             self.imitation.pending.clear()
             lost = [slot for slot in before if slot not in space.active() or slot in changed]
             self.imitation.drop([space.action_nvec[0] + slot for slot in lost])
+
+    def _where_it_decides(self, masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The rows in which the plan does not simply go on: the others tell nothing of the other actions' mass."""
+        space = self.setup.space
+        if not space.only_in_trouble or space.follow < 0:
+            return np.ones(len(masks), bool)
+        others = masks[:, : space.first].copy()
+        others[:, space.follow] = False
+        decides: NDArray[np.bool_] = others.any(axis=1)
+        return decides
 
     def _slot_rows(self) -> list[dict[str, Any]]:
         return [
@@ -287,8 +301,8 @@ class Run:
     def on_end(self, lane: Lane, result: EpisodeResult) -> None:
         if isinstance(lane.film, Film):
             self.observer.on_film(result, lane.film.end(result.return_))
-        self.counts.add_reward(result)
         if self._recovers(lane) is None:  # the curves tell of whole episodes
+            self.counts.add_reward(result)
             self.counts.add_episode(result)
             self.episodes += 1
             self.successes += result.success
@@ -371,7 +385,7 @@ class Run:
 
     def _metrics(self, report: UpdateReport, before: int, seconds: float) -> dict[str, Any]:
         return (
-            self.counts.take(lane.stream for lane in self.lanes)
+            self.counts.take(self.lanes[0].stream.names, self._streams())
             | asdict(report)
             | {
                 "update": self.updates,
@@ -381,6 +395,10 @@ class Run:
                 "learning_rate": self.config.hyperparameters.learning_rate,
             }
         )
+
+    def _streams(self) -> list[RewardStream]:
+        """Of the unfinished episodes that the curves will tell of."""
+        return [lane.stream for lane in self.lanes if self._recovers(lane) is None]
 
     # ---- checkpoints -----------------------------------------------------------------------------
     def checkpoint(self) -> bytes:
@@ -464,12 +482,15 @@ class Run:
         envs, starts = saved.part("envs"), saved.part("starts")
         if not restorable or not envs:  # the world may have learnt to save its envs since
             self.runner.start()
+            self.counts.reported = dict(self.counts.paid)  # the episodes that were under way are lost
             return
         for lane, entry in zip(self.lanes, fields["lanes"], strict=False):  # the envs that have no room are given up
             lane.env.reset(entry["seed"])
             lane.env.restore(envs[str(lane.index)].tobytes())
             view = starts.get(str(lane.index))
             restore_lane(lane, entry, None if view is None else view.tobytes())
+        if len(self.lanes) < len(fields["lanes"]):
+            self.counts.reported = dict(self.counts.with_open(self._streams()))
         if self.camera and "moments" in (filmed := saved.part("film")):
             film = self.lanes[0].film = Film(self.camera, self.lanes[0].episode)
             film.moments = loaded(msgpack.unpackb(filmed["moments"].tobytes()))

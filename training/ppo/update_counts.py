@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rlgpt.training.options.lane import EpisodeResult
@@ -39,14 +39,17 @@ class UpdateCounts:
     def add_episode(self, result: EpisodeResult) -> None:
         self._episodes.add(result)
 
-    def take(self, streams: Iterable[RewardStream]) -> dict[str, Any]:
-        """Columns of the metric row since the last call. `streams`: those of the unfinished episodes."""
+    def with_open(self, streams: Iterable[RewardStream]) -> Counter[str]:
+        """What was paid, with `streams`, those of the unfinished episodes."""
         paid = Counter(self.paid)
-        names: tuple[str, ...] = ()
         for stream in streams:
-            names = tuple(stream.names)
             for name, value in zip(stream.names, stream.totals, strict=True):
                 paid[name] += value  # type: ignore[assignment]
+        return paid
+
+    def take(self, names: Sequence[str], streams: Iterable[RewardStream]) -> dict[str, Any]:
+        """Columns of the metric row since the last call. `names`: of the terms."""
+        paid = self.with_open(streams)
         fields = self._episodes.fields() | {
             "option_usage": dict(sorted(self._usage.items())),
             "option_steps": dict(sorted(self._steps.items())),

@@ -27,6 +27,7 @@ def over_budget(runtime: SessionRuntime) -> str:
             limit_words = f"{most:g}" if name == "hours" else f"{most:.0f}"
             return f"the budget of {limit_words} {name.replace('_', ' ')} is used up"
     most = limit(history, budget, "cost")
-    if most and history.spent.cost >= most:
+    spent_cost = history.spent.cost
+    if most is not None and spent_cost >= most and spent_cost > 0:  # with 0 what is free goes on
         return f"the budget of {most:g} USD for language models is used up"
     return ""

@@ -56,6 +56,9 @@ class StoreJournal:
             if row["state"] != "sent"
         ]
 
+    def own_outcomes(self, step: str, request_hash: str | None) -> list[Outcome]:
+        return self.outcomes(self._reader, step, request_hash)
+
     def reserve(self, call: Call, held: Held = NOTHING) -> None:
         history, budget = self._writer.history, self._settings.budget
         tokens = limit(history, budget, "tokens")
@@ -65,16 +68,17 @@ class StoreJournal:
             over = f"is used up: {tokens_spent:,.0f} are spent" if left <= 0 else f"leaves {left:,.0f}"
             may = f", and the next call may take {call.reserved_tokens:,}" if call.reserved_tokens else ""
             raise BudgetReached(f"the budget of {tokens:,.0f} tokens {over}{may}")
-        if call.reserved is None:
+        if call.reserved is None and not call.cost_told:
             return
-        cost = limit(history, budget, "cost")
+        cost, reserved = limit(history, budget, "cost"), call.reserved or 0.0
         spent = history.spent.cost + held.cost
-        if cost is not None and spent + call.reserved > cost:
-            may = f" and the next call may cost {call.reserved:.4f}" if call.reserved else ""
+        if cost is not None and (spent + reserved > cost or (call.cost_told and spent >= cost > 0)):
+            may = f" and the next call may cost {reserved:.4f}" if reserved else ""
             raise BudgetReached(f"the budget of {cost:g} USD is used up: {spent:.4f} are spent{may}")
-        if budget.daily_cost is not None and call.reserved > 0 and not self._settings.llm.kind.startswith(REPLAY):
+        costs = reserved > 0 or call.cost_told
+        if budget.daily_cost is not None and costs and not self._settings.llm.kind.startswith(REPLAY):
             today = spent_today() + held.cost
-            if today + call.reserved > budget.daily_cost:
+            if today + reserved > budget.daily_cost or (call.cost_told and today >= budget.daily_cost > 0):
                 raise BudgetReached(
                     f"today's budget of {budget.daily_cost:g} USD over all sessions is reached: {today:.4f} are spent"
                 )
