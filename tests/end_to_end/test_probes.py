@@ -75,6 +75,23 @@ def test_what_is_tried_makes_the_same_rows_side_by_side_and_in_a_replay(make: Ma
         assert outcome(replayed.folder.path)[table] == rows, f"{table} of the replay differs"
 
 
+@pytest.mark.timeout(900)
+def test_a_look_plays_nothing_also_where_code_yields_no_names(make: Make) -> None:
+    pytest.importorskip("mujoco")
+
+    def looking_once(request: dict[str, Any]) -> list[dict[str, Any]]:
+        return [] if turns(request) else [call("look", {"seed": 1, "step": 5}, "c0", 0)]
+
+    with ChatServer(trying(1, looking_once)) as server:
+        told = {"kind": "openai", "base_url": server.url, "model": "rlgpt-rules", "parallel": 1, "probes": 1}
+        most = {"env_steps": 20_000}
+        session = make("light_switch", world="kitchen", llm=told, loop=LOOP, critic="model", budget=most)
+        session.finish(600)
+    found = probes(session)
+    assert found and all(probe.tool == "look" and probe.env_steps for probe in found)
+    assert not any("cannot be looked at" in probe.told for probe in found)
+
+
 IDLE = 'def {name}(view):\n    while True:\n        n = 0\n        for _ in range(3000):\n            n = n + 1\n' \
        '        view = yield "noop"\n'  # fmt: skip
 

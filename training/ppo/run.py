@@ -235,8 +235,7 @@ class Run:
             return np.ones(len(masks), bool)
         others = masks[:, : space.first].copy()
         others[:, space.follow] = False
-        decides: NDArray[np.bool_] = others.any(axis=1)
-        return decides
+        return np.asarray(others.any(axis=1))
 
     def _slot_rows(self) -> list[dict[str, Any]]:
         return [

@@ -30,7 +30,7 @@ from rlgpt.training.worlds.optional_parts import is_slow
 EPISODES = 3
 MOST_TOLD = 6_000
 """Characters of what a model is told of a probe."""
-WAIT = 'def wait(view):\n    while True:\n        view = yield "{noop}"\n'
+WAIT = 'def wait(view):\n    while True:\n        view = yield {noop!r}\n'
 
 
 def with_probes(runtime: SessionRuntime, context: Context) -> Context:
@@ -62,11 +62,19 @@ class _Prober:
         return result if isinstance(result, Probe) else Probe(self._tried(result)[:MOST_TOLD], result.env_steps)
 
     def _look(self, item: Item, seed: int, step: int) -> Probe:
-        noop = self._runtime.world.primitives[noop_of(self._runtime.world)].name
-        result = self._play(item, WAIT.format(noop=noop), [seed], max(1, step))
+        result = self._play(item, self._waiting(), [seed], max(1, step))
         if isinstance(result, Probe):
             return result
         return Probe(self._seen(result, step)[:MOST_TOLD], result.env_steps)
+
+    def _waiting(self) -> str:
+        """Source that does nothing. Code of a world such as the Kitchen yields commands and no names."""
+        world = self._runtime.world
+        noop = noop_of(world)
+        by_name = WAIT.format(noop=world.primitives[noop].name)
+        if admit(self._runtime, "action", by_name).admitted:
+            return by_name
+        return WAIT.format(noop=world.native_action([noop, *[0] * (len(world.action_nvec) - 1)]))
 
     def _play(self, item: Item, source: str, indices: range | list[int], max_steps: int) -> TrialResult | Probe:
         """Episodes with this source as the item's code, or why there are none."""
