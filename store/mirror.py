@@ -14,11 +14,12 @@ from pathlib import Path
 from rlgpt.store import atomic, progress
 from rlgpt.store.address import MARK
 from rlgpt.store.database import connect
-from rlgpt.store.errors import BadCommand, NotAllowed, TakesNothing
+from rlgpt.store.errors import BadCommand, LeaseTaken, NotAllowed, TakesNothing
 from rlgpt.store.folder import DATABASE
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.lease import Lease, Owner
 from rlgpt.store.peers import COMMAND, Remote, RemoteWorker, bring, sync
+from rlgpt.store.placing import placed_on
 
 REFUSED = "refused.json"
 """In a mirror: why the store there refused commands of this inbox, by their ids; they are not sent again."""
@@ -122,3 +123,13 @@ def _refusals(folder: Path) -> dict[str, str]:
 def settle(folder: Path) -> None:
     """From now on the folder is a session of its own: its worker is here, or nowhere."""
     (folder / MARK).unlink(missing_ok=True)
+
+
+def settle_if_left(folder: Path) -> None:
+    """Settle a mirror whose worker elsewhere is gone. A folder that another process has, or that is placed on a
+    cluster, is left as it is: its mark says where its worker is."""
+    if not (folder / MARK).exists():
+        return
+    with contextlib.suppress(LeaseTaken), Lease.acquire(folder):
+        if not placed_on(folder):
+            settle(folder)

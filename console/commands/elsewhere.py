@@ -18,7 +18,7 @@ from rlgpt.store.address import source_of
 from rlgpt.store.errors import Away, StoreError
 from rlgpt.store.folder import SessionFolder, root, sessions
 from rlgpt.store.folder_peer import FolderPeer
-from rlgpt.store.mirror import EVERY, Mirror, settle
+from rlgpt.store.mirror import EVERY, Mirror, settle_if_left
 from rlgpt.store.peers import digest, sync
 from rlgpt.store.placing import placed_on
 from rlgpt.store.stores import Store
@@ -92,22 +92,31 @@ def _push(store: Store, folder: SessionFolder) -> int:
 
 
 def _pull(store: Store, folder: SessionFolder) -> int:
+    _refuse_placed(folder)
     remote = store.remote(folder.id)
     alive = remote.worker() is not None
     copied = sync(remote, FolderPeer(folder.path))
     if not alive:
-        settle(folder.path)
-    if tags := store.tags(folder.id):
+        settle_if_left(folder.path)
+    tags = store.tags(folder.id)
+    if tags != catalog.tags(folder):  # also where the last one was taken away
         catalog.set_tags(folder, tags)
     return copied
 
 
 def _follow(store: Store, folder: SessionFolder) -> int:
     """Until the worker there is gone, or Ctrl-C."""
+    _refuse_placed(folder)
     with contextlib.closing(Mirror(store.remote(folder.id), folder.path)) as mirror:
         while mirror.step():
             time.sleep(EVERY)
     return _pull(store, folder)
+
+
+def _refuse_placed(folder: SessionFolder) -> None:
+    """Raises StoreError for a session that a cluster runs: its rows come from there, and nobody else may write here."""
+    if cluster := placed_on(folder.path):
+        raise StoreError(f"session {folder.id} is placed on the Ray cluster {cluster}: its rows come from there")
 
 
 def _each(folders: Sequence[SessionFolder], work: Work, done: str, store: Store, json: bool) -> None:

@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from rlgpt.store import catalog, events
+from rlgpt.store.address import MARK
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.lease import Lease
+from rlgpt.store.mirror import settle_if_left
 from rlgpt.store.peers import digest
+from rlgpt.store.placing import place, placed_on
 from rlgpt.store.writer import Writer
 from tests.commands.conftest import Answer, make
 
@@ -46,6 +50,41 @@ def test_a_push_takes_away_the_tags_that_were_taken_away(rlgpt: Rlgpt, finished:
         catalog.set_tags(finished, tags)
         assert rlgpt("store", "push", "--to", other).code == 0
         assert catalog.tags(there(other, finished)) == tuple(tags)
+
+
+def test_a_pull_takes_away_the_tags_that_were_taken_away(rlgpt: Rlgpt, finished: SessionFolder, other: Path) -> None:
+    assert rlgpt("store", "push", "--to", other).code == 0
+    for tags in (["good"], ["good", "old"], []):
+        catalog.set_tags(there(other, finished), tags)
+        assert rlgpt("store", "pull", "--from", other).code == 0
+        assert catalog.tags(finished) == tuple(tags)
+
+
+@pytest.mark.parametrize("words", [(), ("--follow",)])
+def test_a_pull_leaves_a_session_where_it_is_placed(
+    rlgpt: Rlgpt, finished: SessionFolder, other: Path, words: tuple[str, ...]
+) -> None:
+    assert rlgpt("store", "push", "--to", other).code == 0
+    with Writer(there(other, finished)) as writer:
+        writer.event(events.Resumed(from_seq=1))
+    place(finished.path, "10.0.0.1:6379")
+    before = digest(FolderPeer(finished.path))
+    answer = rlgpt("store", "pull", finished.id, "--from", other, *words)
+    assert answer.code == 4 and "is placed on the Ray cluster 10.0.0.1:6379" in answer.err
+    assert placed_on(finished.path) == "10.0.0.1:6379" and digest(FolderPeer(finished.path)) == before
+
+
+def test_a_mirror_is_settled_only_where_nobody_has_it(finished: SessionFolder) -> None:
+    mark = finished.path / MARK
+    mark.write_text('{"of": "elsewhere"}')
+    with Lease.acquire(finished.path):  # who follows it, or has just placed it, has not written its mark yet
+        settle_if_left(finished.path)
+        assert mark.exists()
+    settle_if_left(finished.path)
+    assert not mark.exists()
+    place(finished.path, "10.0.0.1:6379")
+    settle_if_left(finished.path)
+    assert placed_on(finished.path) == "10.0.0.1:6379"
 
 
 def test_a_pull_without_an_id_takes_all(rlgpt: Rlgpt, finished: SessionFolder, other: Path) -> None:
