@@ -18,9 +18,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from rlgpt.store.errors import BadPlace, LeaseTaken, NoSession
+from rlgpt.store.errors import BadPlace, DiskFull, LeaseTaken, NoSession
 from rlgpt.store.home import home
 from rlgpt.store.limits import SLOTS, limits
+from rlgpt.store.sqlite_errors import is_full
 
 __all__ = ["Lease", "LeaseTaken", "Owner", "TrainingSlot", "training_slot"]
 
@@ -51,13 +52,18 @@ class Lease:
         cls, folder: Path, name: str = WORKER, patience: float = PATIENCE, holder: Owner | None = None
     ) -> Lease:
         """Raises LeaseTaken if another process still has it after `patience` seconds, BadPlace where it is another
-        user's. `holder`: for whom this process has it, where that is another one."""
+        user's or cannot be written, DiskFull where there is no lock file yet and no room for one. `holder`: for whom
+        this process has it, where that is another one."""
         try:
             descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError as error:  # deleted, or moved away, since it was listed
             raise NoSession(f"session {folder.name} is no longer there") from error
         except PermissionError as error:
-            raise _not_ours(folder / name, error) from error
+            raise _unusable(folder / name, error) from error
+        except OSError as error:
+            if not is_full(error):
+                raise
+            raise DiskFull(f"the disk of {folder} has no room for one more file, {name}: remove any other") from error
         until = time.monotonic() + patience
         while not _try(descriptor, fcntl.LOCK_EX):
             if _try(descriptor, fcntl.LOCK_SH):  # nobody has it: somebody asks just now, and on a busy machine for long
@@ -65,18 +71,27 @@ class Lease:
             elif time.monotonic() >= until:
                 os.close(descriptor)
                 who = owner(folder, name)
-                by = f" by process {who.pid} on {who.host}" if who else ""
+                by = f" by process {who.pid} on {who.host}" if who and who.pid else ""
                 raise LeaseTaken(f"session {folder.name} is already run{by}; attach to it, or stop it first")
             time.sleep(0.01)
         lease = cls(descriptor)
-        lease.tell(holder)
+        try:
+            lease.tell(holder)
+        except OSError as error:
+            lease.release()
+            raise _unusable(folder / name, error) from error
         return lease
 
     def tell(self, holder: Owner | None = None) -> None:
-        """For whom it is held from now on; this process if nobody is named."""
+        """For whom it is held from now on; this process if nobody is named. On a full disk, where only who holds it can
+        make room, it is held without a word, as before the first one is written. Raises OSError."""
         words = json.dumps((holder or Owner(os.getpid(), socket.gethostname(), time.time()))._asdict()).encode()
         os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, words, 0)
+        try:
+            os.pwrite(self._descriptor, words, 0)
+        except OSError as error:
+            if not is_full(error):
+                raise
 
     @staticmethod
     def held(folder: Path, name: str = WORKER) -> bool:
@@ -124,22 +139,22 @@ def owner(folder: Path, name: str = WORKER) -> Owner | None:
     except FileNotFoundError:
         return None
     except PermissionError as error:
-        raise _not_ours(folder / name, error) from error
+        raise _unusable(folder / name, error) from error
     try:
         if _try(descriptor, fcntl.LOCK_SH):
             return None
         try:
             words = json.loads(os.pread(descriptor, 1000, 0))
             return Owner(int(words["pid"]), str(words["host"]), float(words["since"]))
-        except (ValueError, KeyError, TypeError):  # locked, and not written yet
+        except (ValueError, KeyError, TypeError):  # locked, and not written yet, or on a full disk
             return Owner(0, socket.gethostname(), time.time())
     finally:
         os.close(descriptor)
 
 
-def _not_ours(lock: Path, error: OSError) -> BadPlace:
-    """A lock of another user (of root, after `sudo rlgpt run`), as an error of the store: who goes through many
-    sessions leaves this one out and goes on."""
+def _unusable(lock: Path, error: OSError) -> BadPlace:
+    """A lock of another user (of root, after `sudo rlgpt run`), or one that the disk does not take, as an error of the
+    store: who goes through many sessions leaves this one out and goes on."""
     return BadPlace(f"{lock}: {error.strerror}")
 
 

@@ -97,7 +97,8 @@ def repair(place: Place) -> Repaired:
     folder = SessionFolder(path_of(place))
     check_file(folder.database)
     if (who := owner(folder.path)) is not None:
-        raise LeaseTaken(f"session {folder.id} is run by process {who.pid} on {who.host}: stop it first")
+        by = f"process {who.pid}" if who.pid else "a process"
+        raise LeaseTaken(f"session {folder.id} is run by {by} on {who.host}: stop it first")
     with tempfile.TemporaryDirectory(prefix="rlgpt-") as scratch:
         copy = _settled(folder, Path(scratch))
         _need_known_schema(copy, folder)

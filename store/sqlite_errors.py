@@ -1,11 +1,15 @@
-"""What SQLite's result codes say of a failure (https://www.sqlite.org/rescode.html): of the file, or of this moment."""
+"""What the codes of SQLite (https://www.sqlite.org/rescode.html) and of the system say of a failure: of the file, or of
+this moment."""
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Of an OSError; EFBIG: `ulimit -f`."""
 _PASSING = (*_LOCKED, *_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM)
 
 
@@ -20,7 +24,7 @@ def is_locked(error: BaseException) -> bool:
 
 def is_full(error: BaseException) -> bool:
     """Whether nothing more can be written: at a quota or a limit of a file's size SQLite says I/O error."""
-    return primary_code(error) in _FULL
+    return primary_code(error) in _FULL or getattr(error, "errno", None) in _NO_ROOM
 
 
 def is_passing(error: BaseException) -> bool:

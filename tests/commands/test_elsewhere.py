@@ -16,7 +16,7 @@ from rlgpt.store.mirror import settle_if_left
 from rlgpt.store.peers import digest
 from rlgpt.store.placing import place, placed_on
 from rlgpt.store.writer import Writer
-from tests.commands.conftest import Answer, make
+from tests.commands.conftest import Answer, make, no_file_longer_than
 
 Rlgpt = Callable[..., Answer]
 
@@ -204,3 +204,13 @@ def _until_ended(writer: Writer) -> Callable[[FolderPeer], object]:
         return RemoteWorker(lock, {}) if lock and writer.history.status != "ended" else None
 
     return remote_worker
+
+
+def test_a_session_without_locks_is_deleted_where_nothing_more_can_be_written(
+    rlgpt: Rlgpt, finished: SessionFolder
+) -> None:
+    for lock in finished.path.glob("*.lock"):  # as of one that was imported, pulled, or forked and not started
+        lock.unlink()
+    with no_file_longer_than(0):
+        answer = rlgpt("store", "delete", finished.id, "--yes")
+    assert answer.code == 0 and not finished.path.exists(), answer.err

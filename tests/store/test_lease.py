@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 
 from rlgpt.console.machine import training_slots
 from rlgpt.store.catalog import summaries
-from rlgpt.store.errors import BadPlace, NoSession
+from rlgpt.store.errors import BadPlace, DiskFull, NoSession
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.home import home
 from rlgpt.store.lease import SLOT_DESCRIPTOR, Lease, LeaseTaken, TrainingSlot, owner, training_slot
@@ -198,3 +199,40 @@ def test_a_lock_of_another_user_is_an_error_of_the_store(session: SessionFolder,
     with pytest.raises(BadPlace, match="Permission denied"):
         Lease.acquire(session.path)
     assert "Permission denied" in summaries()[0].fault
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, call: str, number: int) -> None:
+    def refused(*_args: object, **_more: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(f"rlgpt.store.lease.os.{call}", refused)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_on_a_full_disk_a_lock_is_held_without_a_word(
+    session: SessionFolder, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    refuse(monkeypatch, "pwrite", number)
+    with Lease.acquire(session.path):
+        held = owner(session.path)
+        assert held is not None and held.pid == 0
+        with pytest.raises(LeaseTaken, match="is already run; attach to it"):
+            Lease.acquire(session.path, patience=0)
+    assert owner(session.path) is None
+
+
+def test_a_lock_that_cannot_be_written_is_let_go_again(session: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as failing:
+        refuse(failing, "pwrite", errno.EIO)
+        with pytest.raises(BadPlace, match=r"worker\.lock: Input/output error"):
+            Lease.acquire(session.path)
+    with Lease.acquire(session.path, patience=0) as lease:
+        assert lease.alive
+
+
+def test_where_there_is_no_room_for_a_lock_file_it_is_a_sentence(
+    session: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse(monkeypatch, "open", errno.ENOSPC)
+    with pytest.raises(DiskFull, match=r"no room for one more file, worker\.lock"):
+        Lease.acquire(session.path)
