@@ -9,7 +9,6 @@ session. Nothing is unpickled.
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import json
 import lzma
@@ -31,6 +30,7 @@ from rlgpt.store.errors import BadBundle, BadPlace, Damaged, DiskFull, StoreErro
 from rlgpt.store.folder import ARTIFACTS, DATABASE, Place, SessionFolder, free_bytes, path_of, prepare, root
 from rlgpt.store.snapshot import copy_database, without_evidence_bulk
 from rlgpt.store.soundness import check_database
+from rlgpt.store.sqlite_errors import is_full
 
 FORMAT = "rlgpt-bundle-1"
 MANIFEST = "manifest.json"
@@ -175,7 +175,7 @@ def _opened(source: Path, into: Path) -> Iterator[tuple[zipfile.ZipFile, dict[st
     except _UNPACKABLE as error:
         raise BadBundle(f"{source} is no bundle, or a damaged one: {error}") from error
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if is_full(error):
             raise DiskFull(f"the disk of {into} is full: nothing of {source} was kept") from error
         raise BadBundle(f"{source} cannot be read: {error.strerror or error}") from error
 

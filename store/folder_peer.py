@@ -7,7 +7,6 @@ well-formed and fold. Until they are, nothing is committed.
 from __future__ import annotations
 
 import contextlib
-import errno
 import re
 import sqlite3
 import tempfile
@@ -28,6 +27,7 @@ from rlgpt.store.peers import COMMAND, LIMIT, NOTHING, PRUNABLE, Batch, Behind, 
 from rlgpt.store.revision import REVISION, REWRITTEN, found
 from rlgpt.store.row_types import JsonObject
 from rlgpt.store.snapshot import copy_database
+from rlgpt.store.sqlite_errors import is_full
 from rlgpt.store.transactions import first_rows
 
 ID = re.compile(r"[a-z0-9][a-z0-9-]{2,40}\Z")
@@ -219,7 +219,8 @@ class FolderPeer:
                 base.execute("COMMIT")
             except BaseException:
                 self._history = History()
-                base.execute("ROLLBACK")
+                if base.in_transaction:  # SQLite itself may have rolled it back, as on a full disk
+                    base.execute("ROLLBACK")
                 raise
             superseded = self._superseded(base)
         for name in superseded:
@@ -327,7 +328,7 @@ def _into(table: str, columns: tuple[str, ...]) -> str:
 
 def _refusal(error: Exception, path: Path) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0) or 0
-    if code == sqlite3.SQLITE_FULL or getattr(error, "errno", 0) in (errno.ENOSPC, errno.EDQUOT):
+    if is_full(error):
         return DiskFull(f"the disk of {path} is full: what came was not kept, all before it is safe")
     if code & 0xFF in (sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH):
         return BadBundle(f"what came for {path} cannot be kept: {error}")

@@ -7,13 +7,17 @@ import os
 import resource
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from rlgpt.store import artifacts, bundle, catalog, soundness, upkeep
+from rlgpt.store import artifacts, bundle, catalog, events, soundness, upkeep
 from rlgpt.store.errors import BadPlace, DiskFull
 from rlgpt.store.folder import RESERVE, SessionFolder
+from rlgpt.store.folder_peer import FolderPeer
+from rlgpt.store.peers import digest, sync
+from rlgpt.store.writer import Writer
 from tests.store.test_upkeep import trained as trained
 
 
@@ -119,6 +123,27 @@ def test_a_quota_is_said_to_be_a_full_disk(
     upkeep.delete(imported)
     with no_new_files(), pytest.raises(DiskFull, match="other/sessions is full"):
         bundle.import_bundle(packed)
+
+
+def test_what_is_copied_from_store_to_store_is_told_of_a_quota_alike(
+    trained: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = bundle.export_bundle(trained, tmp_path / "session.rlgpt")
+    monkeypatch.setenv("RLGPT_HOME", str(tmp_path / "other"))
+    imported = bundle.import_bundle(packed)
+    copy = FolderPeer(tmp_path / "third" / "sessions" / imported.id)
+    with closing(FolderPeer(imported.path)) as source, closing(copy):
+        with no_new_files(), pytest.raises(DiskFull, match="is full: what came was not kept"):
+            sync(source, copy)
+        sync(source, copy, limit=5)
+        with Writer(imported) as writer:
+            writer.event(events.Resumed(from_seq=1))
+            writer.artifact(b"0" * 2000)
+        batch = source.since(copy.head().seq, copy.names())
+        with no_new_files(), pytest.raises(DiskFull, match="is full: what came was not kept"):
+            copy.append(batch)
+        copy.append(batch)
+        assert digest(copy) == digest(source)
 
 
 def test_a_full_disk_is_said_to_be_full(trained: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
