@@ -5,6 +5,7 @@ The new content is written beside the target under a hidden name and renamed ove
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
@@ -18,11 +19,34 @@ def _partial_name(target: Path) -> Path:
     return target.with_name(f".{target.name}.{os.getpid()}")
 
 
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""How file systems without hard links refuse one: FAT, some network and FUSE file systems."""
+
+
+def publish_new(partial: Path, target: Path) -> None:
+    """Give a finished file its name. A rename replaces what another process has put there since anybody looked; a link
+    does not. Raises FileExistsError, and other OSErrors."""
+    try:
+        os.link(partial, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))  # the name is ours now
+        try:
+            partial.replace(target)
+        except OSError:
+            target.unlink(missing_ok=True)
+            raise
+    else:
+        partial.unlink()
+
+
 @contextmanager
-def new_file(target: Path, durable: bool = False) -> Iterator[Path]:
+def new_file(target: Path, durable: bool = False, *, must_be_new: bool = False) -> Iterator[Path]:
     """A path to write to; what stands there replaces `target` when the block ends without an error.
 
-    `durable`: on the disk, not only in the system's cache, before it replaces anything.
+    `durable`: on the disk, not only in the system's cache, before it replaces anything. `must_be_new`: it replaces
+    nothing; raises FileExistsError where another process was first.
     """
     partial = _partial_name(target)
     try:
@@ -30,7 +54,10 @@ def new_file(target: Path, durable: bool = False) -> Iterator[Path]:
         yield partial
         if durable:
             sync(partial)
-        partial.replace(target)
+        if must_be_new:
+            publish_new(partial, target)
+        else:
+            partial.replace(target)
         if durable:
             sync(target.parent)
     except OSError as error:

@@ -25,7 +25,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
-from rlgpt.store import revision
+from rlgpt.store import atomic, revision
 from rlgpt.store.errors import BadBundle, BadPlace, Damaged, DiskFull, StoreError
 from rlgpt.store.folder import ARTIFACTS, DATABASE, Place, SessionFolder, free_bytes, path_of, prepare, root
 from rlgpt.store.snapshot import copy_database, without_evidence_bulk
@@ -45,11 +45,11 @@ _ID = re.compile(r"[a-z0-9][a-z0-9-]{2,40}\Z")
 _CHUNK = 1 << 20
 
 
-def export_bundle(place: Place, target: Path, *, evidence: bool = False) -> Path:
+def export_bundle(place: Place, target: Path, *, evidence: bool = False, must_be_new: bool = False) -> Path:
     """Write the session, as it is now, to `target`; returns it.
 
     `evidence`: without frames, logs, prompts, replies and checkpoints, for a claim's footnote: at most 1 MB.
-    Raises BadSchema, StoreError.
+    `must_be_new`: a file that is there by the end is not replaced. Raises BadSchema, StoreError; FileExistsError.
     """
     folder = SessionFolder(path_of(place))
     partial = target.with_name(f".{target.name}.{os.getpid()}")
@@ -74,7 +74,10 @@ def export_bundle(place: Place, target: Path, *, evidence: bool = False) -> Path
         if evidence and partial.stat().st_size > EVIDENCE_BYTES:
             size = partial.stat().st_size
             raise StoreError(f"the evidence of session {folder.id} takes {size} bytes, more than {EVIDENCE_BYTES}")
-        partial.replace(target)
+        if must_be_new:
+            atomic.publish_new(partial, target)
+        else:
+            partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
     return target

@@ -27,8 +27,10 @@ def new_file(path: Path) -> Iterator[Path]:
             return
         target = Path(os.path.realpath(path))
         target.parent.mkdir(parents=True, exist_ok=True)
-        with atomic.new_file(target) as partial:
+        with atomic.new_file(target, must_be_new=True) as partial:
             yield partial
     except (OSError, ValueError) as error:  # ValueError: a null byte
+        if isinstance(error, FileExistsError) and path.exists():  # another process was faster
+            raise Failure(f"{path} is already there.", Exit.REFUSED) from error
         reason = error.strerror if isinstance(error, OSError) else None
         raise Failure(f"{path} cannot be written: {reason or error}", Exit.UNAVAILABLE) from error

@@ -27,12 +27,16 @@ class Format(NamedTuple):
     about: str
 
 
+def _bundle(place: Place, target: Path) -> Path:
+    return export_bundle(place, target, must_be_new=True)
+
+
 def _evidence(place: Place, target: Path) -> Path:
-    return export_bundle(place, target, evidence=True)
+    return export_bundle(place, target, evidence=True, must_be_new=True)
 
 
 FORMATS: Mapping[str, Format] = {
-    "bundle": Format(export_bundle, ".rlgpt", "everything in one file, to import or to look at elsewhere"),
+    "bundle": Format(_bundle, ".rlgpt", "everything in one file, to import or to look at elsewhere"),
     "evidence": Format(_evidence, "-evidence.rlgpt", "a bundle of at most 1 MB: no frames, logs, prompts, checkpoints"),
     "jsonl": Format(export_lines, ".jsonl", "one JSON object a row; can be imported, without checkpoints"),
     "csv": Format(export_csv, "-csv", "a folder with one table a file"),

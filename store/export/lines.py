@@ -38,9 +38,9 @@ _ID = re.compile(r"[a-z0-9][a-z0-9-]{2,40}\Z")
 
 
 def export_lines(place: Place, target: Path) -> Path:
-    """Write to the file `target`, whole or not at all."""
+    """Write to the file `target`, whole or not at all. Raises FileExistsError."""
     with (
-        new_file(target) as partial,
+        new_file(target, must_be_new=True) as partial,
         partial.open("w", encoding="utf-8", newline="\n") as file,
         Reader(place) as reader,
     ):

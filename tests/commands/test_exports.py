@@ -12,6 +12,8 @@ import pytest
 
 from rlgpt.console import cli
 from rlgpt.console.commands.export_import import FORMATS
+from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.commands.files import new_file
 from rlgpt.store import export
 from rlgpt.store import skills as library
 from rlgpt.store.folder import SessionFolder
@@ -289,3 +291,12 @@ def test_a_link_to_a_file_that_is_not_there_yet_stays_and_the_file_is_written(
     (tmp_path / "link").symlink_to("deep/written")
     assert rlgpt(*[finished.id if word == "ID" else word for word in words]).code == 0
     assert (tmp_path / "link").is_symlink() and (tmp_path / "deep" / "written").stat().st_size
+
+
+def test_a_file_that_came_while_another_was_written_is_kept(tmp_path: Path) -> None:
+    target = tmp_path / "curves.svg"
+    with pytest.raises(Failure, match="is already there") as refused, new_file(target) as partial:
+        partial.write_text("second")
+        target.write_text("first")
+    assert refused.value.code == Exit.REFUSED and target.read_text() == "first"
+    assert [path for path in tmp_path.iterdir() if path.is_file()] == [target]

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tensorboardX.proto import event_pb2
 
 from rlgpt.store import events
+from rlgpt.store import export as exports
 from rlgpt.store import tables as t
 from rlgpt.store.commands import parse_command
 from rlgpt.store.errors import AlreadyThere, BadBundle, MissingExtra, StoreError
@@ -196,6 +197,24 @@ def test_lines_of_an_earlier_version_that_are_not_counted_are_taken(finished: Se
     assert head.pop("counted")
     path.write_text("\n".join([json.dumps(head), *lines[1:-1]]))
     assert import_(path) == finished
+
+
+@pytest.mark.parametrize("form", ["bundle", "evidence", "jsonl", "csv"])
+def test_of_two_exports_to_one_place_the_second_is_refused(
+    form: str, finished: SessionFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, looked = tmp_path / "x", exports.explained
+
+    def meanwhile(database: Path) -> StoreError | None:
+        """Another process is faster once this one has seen that nothing is there."""
+        monkeypatch.setattr(exports, "explained", looked)
+        export(finished, form, target)
+        return looked(database)
+
+    monkeypatch.setattr(exports, "explained", meanwhile)
+    with pytest.raises(AlreadyThere, match="x is already there"):
+        export(finished, form, target)
+    assert target.exists() and [path for path in tmp_path.iterdir() if path.name != "home"] == [target]
 
 
 # ---- CSV ------------------------------------------------------------------------------------------
