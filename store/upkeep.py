@@ -83,19 +83,29 @@ def check(place: Place) -> list[str]:
             kept = base.execute("SELECT artifact FROM checkpoint WHERE kind = 'boundary'").fetchall()
     except Damaged as error:  # of the schema: the sentence names the session
         return [str(error)]
-    except (StoreError, sqlite3.Error) as error:
+    except (StoreError, sqlite3.Error, OSError) as error:
         return [f"session {folder.id}: {error}"]
-    names = {path.name for path in folder.artifact_files()}
-    for name in sorted(n for n in names if not n.startswith(".")):
-        try:
-            artifacts.get(folder.artifacts, name)
-        except StoreError as error:
-            if (folder.artifacts / name).exists():  # else a rollout checkpoint, superseded meanwhile
-                problems.append(str(error))
-    problems += [
-        f"the checkpoint {name} is missing: a fork from it is not possible" for (name,) in kept if name not in names
-    ]
+    try:
+        names = {path.name for path in folder.artifact_files()}
+    except OSError as error:
+        problems.append(f"the files in {folder.artifacts} cannot be listed: {error.strerror}")
+    else:
+        whole = sorted(name for name in names if not name.startswith("."))
+        problems += [fault for name in whole if (fault := _file_fault(folder, name))]
+        problems += [
+            f"the checkpoint {name} is missing: a fork from it is not possible" for (name,) in kept if name not in names
+        ]
     return [f"session {folder.id}: {problem}" for problem in problems]
+
+
+def _file_fault(folder: SessionFolder, name: str) -> str:
+    try:
+        artifacts.get(folder.artifacts, name)
+    except StoreError as error:
+        return str(error) if (folder.artifacts / name).exists() else ""  # a rollout checkpoint, superseded meanwhile
+    except OSError as error:  # of another user, or where the disk does not answer
+        return f"the file {name} in {folder.artifacts} cannot be read: {error.strerror}"
+    return ""
 
 
 def prune(place: Place, *, frames: bool = False) -> Pruned:

@@ -160,3 +160,17 @@ def test_resume_all_goes_on_with_the_dead_alone(
     assert f"session {placed.id}: " in answer.err
     assert broken.id in answer.err and answer.code in (Exit.REFUSED, Exit.UNAVAILABLE)
     assert rlgpt("resume", "--all", "--on", "auto").code == Exit.USAGE
+
+
+def test_a_file_that_cannot_be_read_keeps_no_other_session_from_being_checked(rlgpt: Any) -> None:
+    unreadable, other = make("unreadable"), make("other")
+    name = "f" * 32
+    (unreadable.artifacts / name).mkdir()
+    with Writer(other) as writer:
+        file = writer.artifact(b"weights")
+    (other.artifacts / file).write_bytes(b"other")
+    answer = rlgpt("store", "check", "--json")
+    assert answer.code == Exit.DIFFERENT and len(answer.document["checked"]) == 2
+    first, second = sorted(answer.document["problems"], key=lambda problem: other.id in problem)
+    assert f"the file {name}" in first and "cannot be read: Is a directory" in first
+    assert f"the file {file}" in second and "is damaged" in second

@@ -108,6 +108,22 @@ def test_check_names_every_damage(trained: SessionFolder) -> None:
     assert upkeep.check(trained) != []
 
 
+def test_check_names_files_that_cannot_be_read(trained: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Reader(trained) as reader:
+        name = reader.rows("checkpoint")[0]["artifact"]
+    (trained.artifacts / name).unlink()
+    (trained.artifacts / name).mkdir()  # what not even root can read
+    (told,) = upkeep.check(trained)
+    assert told == f"session {trained.id}: the file {name} in {trained.artifacts} cannot be read: Is a directory"
+
+    def refused(_folder: SessionFolder) -> list[Path]:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(SessionFolder, "artifact_files", refused)
+    (told,) = upkeep.check(trained)
+    assert told == f"session {trained.id}: the files in {trained.artifacts} cannot be listed: Permission denied"
+
+
 def test_prune_frees_what_no_resume_or_fork_needs(trained: SessionFolder) -> None:
     with Reader(trained) as reader:
         before, last = reader.changes_since(0, None), reader.rows("checkpoint")[-1]["artifact"]
