@@ -141,9 +141,9 @@ def delete(
     """Remove a session for good."""
     folder = None if where else find(session)
     ident = folder.id if folder else shared.chosen(where, session)
-    if not yes and not sys.stdin.isatty():
+    if not yes and (json or not sys.stdin.isatty()):
         raise Failure(f"deleting {ident} cannot be undone: say --yes.", Exit.USAGE)
-    if not yes and not typer.confirm(f"Delete session {ident} for good?"):
+    if not yes and not typer.confirm(f"Delete session {ident} for good?", err=True):
         raise Failure(f"session {ident} is kept.", Exit.REFUSED)
     if folder:
         upkeep.delete(folder)  # what was asked about: `last` may mean another one by now

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -259,7 +260,7 @@ def test_what_is_deleted_is_what_was_asked_about(
 ) -> None:
     made: list[SessionFolder] = []
 
-    def confirm(question: str) -> bool:
+    def confirm(question: str, err: bool) -> bool:
         assert finished.id in question
         made.append(make("newer"))  # in another terminal; it is `last` from now on
         return True
@@ -269,6 +270,18 @@ def test_what_is_deleted_is_what_was_asked_about(
     answer = rlgpt("store", "delete", "last")
     assert answer.code == 0 and f"session {finished.id} is deleted" in answer.out
     assert made[0].path.exists() and not finished.path.exists()
+
+
+def test_a_question_is_for_people_and_never_part_of_a_document(
+    rlgpt: Cli, finished: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    answer = rlgpt("store", "delete", finished.id, "--json")
+    assert answer.code == answer.document["exit_code"] == 2 and "say --yes" in answer.document["error"]
+    answer = rlgpt("store", "delete", finished.id)
+    assert answer.code == 4 and answer.out.strip() == "" and "for good?" in answer.err
+    assert finished.path.exists()
 
 
 def test_a_session_of_another_user_keeps_no_other_from_its_turn(
