@@ -12,6 +12,8 @@ import io
 import os
 import sys
 
+from rlgpt.console import signals
+
 COMPLETION = "_RLGPT_COMPLETE"
 """Set by a shell that asks for completions: it calls the command without a word."""
 UNAVAILABLE = 5
@@ -30,7 +32,11 @@ def main() -> None:
     except FileNotFoundError:
         gone = "the folder that this shell is in was removed, and a path in the environment begins there"
         sys.exit(_refuse(f"{gone}: go to another folder.", UNAVAILABLE, sys.argv[1:]))
-    code = run(sys.argv[1:])
+    signals.unwind()
+    try:
+        code = run(sys.argv[1:])
+    except signals.ToldToEnd as told:
+        signals.die_of(told.number)
     try:
         sys.stdout.flush()
     except OSError as error:  # `>/dev/full`; a reader that has gone away is no failure

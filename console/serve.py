@@ -18,6 +18,7 @@ from typing import NamedTuple
 from aiohttp import web
 from textual_serve.server import Server
 
+from rlgpt.console import signals
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.output import say
 
@@ -74,6 +75,7 @@ class Guard:
 def serve(port: int, words: list[str]) -> int:
     """Serve until Ctrl-C; `words` go to the console of each browser window. Raises Failure for a taken port."""
     _check_free(port)
+    signals.end_at_once()
     _Server(Guard(port), words).serve()
     return Exit.OK
 

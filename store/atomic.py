@@ -10,8 +10,11 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+_SCRATCH = ".d"
+"""The end of a scratch folder's name: where people keep their files, a name of this form is nobody else's."""
 
 
 def _partial_name(target: Path) -> Path:
@@ -81,11 +84,26 @@ def new_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def drop_unfinished(parent: Path, prefix: str, age: float = 0.0) -> None:
-    """Remove the folders `prefix`...PID that processes left which died while they filled them, where nothing was
+@contextmanager
+def scratch_folder(target: Path) -> Iterator[Path]:
+    """An empty folder on the target's disk, for what is not whole yet; it goes when the block ends, and what processes
+    left of theirs which died while they wrote the same target goes with it."""
+    scratch = target.with_name(f".{target.name}.{os.getpid()}{_SCRATCH}")
+    with suppress(OSError):  # a folder that cannot be listed may still be written
+        drop_unfinished(target.parent, f".{target.name}.", tail=_SCRATCH)
+    shutil.rmtree(scratch, ignore_errors=True)  # of a process that had this number before
+    scratch.mkdir(mode=0o700)
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def drop_unfinished(parent: Path, prefix: str, age: float = 0.0, tail: str = "") -> None:
+    """Remove the folders `prefix`...PID`tail` that processes left which died while they filled them, where nothing was
     changed in them for `age` seconds."""
-    for entry in [entry for entry in os.scandir(parent) if entry.name.startswith(prefix)]:
-        number = entry.name.rpartition(".")[2]
+    for entry in [e for e in os.scandir(parent) if e.name.startswith(prefix) and e.name.endswith(tail)]:
+        number = entry.name.removesuffix(tail).rpartition(".")[2]
         if not number.isdecimal():  # none of ours
             continue
         try:

@@ -52,34 +52,29 @@ def export_bundle(place: Place, target: Path, *, evidence: bool = False, must_be
     `must_be_new`: a file that is there by the end is not replaced. Raises BadSchema, StoreError; FileExistsError.
     """
     folder = SessionFolder(path_of(place))
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        with tempfile.TemporaryDirectory(prefix="rlgpt-", dir=target.parent) as scratch:
-            copy = Path(scratch) / DATABASE
-            copy_database(folder.database, copy)
-            with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as base:
-                if revision.found(base, folder.database) < revision.REVISION:
-                    from rlgpt.store.migrations import upgrade  # late: Alembic costs half a second
+    with atomic.scratch_folder(target) as scratch:
+        copy, partial = scratch / DATABASE, scratch / "bundle"
+        copy_database(folder.database, copy)
+        with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as base:
+            if revision.found(base, folder.database) < revision.REVISION:
+                from rlgpt.store.migrations import upgrade  # late: Alembic costs half a second
 
-                    upgrade(base, folder.database)
-                session_id = str(base.execute("SELECT session_id FROM session").fetchone()[0])
-            if evidence:
-                without_evidence_bulk(copy)
-            members: dict[str, Path] = {}
-            if not evidence:
-                files = [p for p in folder.artifact_files() if not p.name.startswith(".")]
-                members = {f"{ARTIFACTS}/{path.name}": path for path in files}
-            members[DATABASE] = copy  # last: meanwhile PPO replaces its checkpoints
-            _pack(partial, session_id, members, evidence)  # a copied folder may have another name
-        if evidence and partial.stat().st_size > EVIDENCE_BYTES:
-            size = partial.stat().st_size
+                upgrade(base, folder.database)
+            session_id = str(base.execute("SELECT session_id FROM session").fetchone()[0])
+        if evidence:
+            without_evidence_bulk(copy)
+        members: dict[str, Path] = {}
+        if not evidence:
+            files = [p for p in folder.artifact_files() if not p.name.startswith(".")]
+            members = {f"{ARTIFACTS}/{path.name}": path for path in files}
+        members[DATABASE] = copy  # last: meanwhile PPO replaces its checkpoints
+        _pack(partial, session_id, members, evidence)  # a copied folder may have another name
+        if evidence and (size := partial.stat().st_size) > EVIDENCE_BYTES:
             raise StoreError(f"the evidence of session {folder.id} takes {size} bytes, more than {EVIDENCE_BYTES}")
         if must_be_new:
             atomic.publish_new(partial, target)
         else:
             partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
     return target
 
 

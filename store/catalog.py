@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from rlgpt.store import atomic
 from rlgpt.store.address import has_store
 from rlgpt.store.artifacts import digest
 from rlgpt.store.database import connect
@@ -299,10 +300,8 @@ def set_tags(session: SessionFolder, requested: tuple[str, ...] | list[str]) -> 
     stored = tuple(dict.fromkeys(tag.strip() for tag in requested if tag.strip()))
     if len(stored) > MOST_TAGS or any(len(tag) > LONGEST_TAG or not tag.isprintable() for tag in stored):
         raise BadValue(f"a session has at most {MOST_TAGS} tags of at most {LONGEST_TAG} printable characters")
-    partial = session.path / f".{TAGS}.{os.getpid()}"
     try:
-        partial.write_text(json.dumps(stored))
-        partial.replace(session.path / TAGS)
+        atomic.write_bytes(session.path / TAGS, json.dumps(stored).encode())
     except OSError as error:
         raise BadPlace(f"the tags of session {session.id} cannot be written: {error.strerror}") from error
     return stored

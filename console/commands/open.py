@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from rlgpt.console import signals
 from rlgpt.store.home import home
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def open_console(
     session that is to be opened while the console is there already, and returns its id."""
     from rlgpt.console.app import run
 
+    signals.end_at_once()
     return run(
         home(), _name_of(session) if session else None, replay=replay, read_only=read_only, begin=begin, tour=True
     )

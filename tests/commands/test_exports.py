@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -300,3 +301,42 @@ def test_a_file_that_came_while_another_was_written_is_kept(tmp_path: Path) -> N
         target.write_text("first")
     assert refused.value.code == Exit.REFUSED and target.read_text() == "first"
     assert [path for path in tmp_path.iterdir() if path.is_file()] == [target]
+
+
+SLOW = """
+import time
+from rlgpt.console import cli
+from rlgpt.store import bundle
+def pack(target, *_):
+    target.touch()
+    print("packing", flush=True)
+    time.sleep(600)
+bundle._pack = pack
+cli.main()
+"""
+"""A command that has copied a session, and does not get on with packing it."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_export_that_is_told_to_end_leaves_nothing(finished: SessionFolder, tmp_path: Path, number: int) -> None:
+    folder = tmp_path / "there"
+    words = [sys.executable, "-P", "-c", SLOW, "export", finished.id, "-o", str(folder / "x.rlgpt")]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)
+    ) as export_:
+        assert export_.stdout is not None and export_.stdout.readline() == b"packing\n"
+        assert list(folder.iterdir())
+        export_.send_signal(number)
+    assert export_.returncode == -number, "whoever started it sees that it was told to end"
+    assert list(folder.iterdir()) == []
+
+
+def test_what_was_told_to_ignore_a_hang_up_goes_on_ignoring_it(finished: SessionFolder, tmp_path: Path) -> None:
+    words = [sys.executable, "-P", "-c", SLOW, "export", finished.id, "-o", str(tmp_path / "x.rlgpt")]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    ) as export_:
+        assert export_.stdout is not None and export_.stdout.readline() == b"packing\n"
+        export_.send_signal(signal.SIGHUP)
+        export_.send_signal(signal.SIGTERM)
+    assert export_.returncode == -signal.SIGTERM

@@ -79,6 +79,20 @@ def test_what_a_killed_import_left_goes_with_the_next(session: SessionFolder, tm
     assert not left.exists() and living.exists()
 
 
+def test_what_a_killed_export_left_goes_with_the_next_to_the_same_file(finished: SessionFolder, tmp_path: Path) -> None:
+    died = subprocess.Popen(["true"])
+    died.wait()
+    left, living = (tmp_path / f".x.rlgpt.{number}.d" for number in (died.pid, os.getppid()))
+    others = [tmp_path / f".y.rlgpt.{died.pid}.d", tmp_path / f".x.rlgpt.{died.pid}", tmp_path / ".x.rlgpt.d"]
+    for folder in (left, living, *others):
+        folder.mkdir()
+        (folder / "session.db").touch()
+    export_bundle(finished, tmp_path / "x.rlgpt")
+    assert sorted(path for path in tmp_path.iterdir() if path.name != "home") == sorted(
+        [living, *others, tmp_path / "x.rlgpt"]
+    )
+
+
 def test_an_imported_session_equals_the_exported_one(
     new_session: Callable[[], SessionFolder], tell: Callable[[random.Random, int], list[list[t.Row]]], tmp_path: Path
 ) -> None:
