@@ -27,7 +27,7 @@ from typing import IO, Any
 
 from rlgpt.store import atomic, revision
 from rlgpt.store.errors import BadBundle, BadPlace, Damaged, DiskFull, StoreError
-from rlgpt.store.folder import ARTIFACTS, DATABASE, Place, SessionFolder, free_bytes, path_of, prepare, root
+from rlgpt.store.folder import ARTIFACTS, DATABASE, ID, Place, SessionFolder, free_bytes, path_of, prepare, root
 from rlgpt.store.snapshot import copy_database, without_evidence_bulk
 from rlgpt.store.soundness import check_database
 from rlgpt.store.sqlite_errors import is_full
@@ -41,7 +41,6 @@ MOST_MANIFEST = 10_000_000
 DENSEST = 200
 """Times a bundle's files may be larger than the bundle, beyond the first 100 MB."""
 _MEMBER = re.compile(r"(session\.db|artifacts/[0-9a-f]{32})\Z")
-_ID = re.compile(r"[a-z0-9][a-z0-9-]{2,40}\Z")
 _CHUNK = 1 << 20
 
 
@@ -198,7 +197,7 @@ def _manifest(source: Path, archive: zipfile.ZipFile, into: Path) -> dict[str, A
         raise BadBundle(f"{source} is no bundle: its manifest is too large")
     try:
         manifest = json.loads(archive.read(MANIFEST))
-        ok = manifest["format"] == FORMAT and _ID.match(manifest["id"])
+        ok = manifest["format"] == FORMAT and ID.match(manifest["id"])
         ok = ok and isinstance(manifest["files"], dict) and set(manifest["files"]) == set(names) - {MANIFEST}
         schema = str(manifest["schema"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import shutil
 import sqlite3
@@ -32,6 +33,10 @@ FRAMES_STOP_BELOW = 1_000_000_000
 """Bytes free below which no more frames are kept."""
 SESSIONS_STOP_BELOW = 200_000_000
 """Bytes free below which a session ends cleanly and none starts."""
+ID = re.compile(r"[a-z0-9][a-z0-9-]{2,40}\Z")
+"""An id that may come from elsewhere: it becomes the name of a folder."""
+_MADE = re.compile(r"[0-9]{6}-[0-9]{6}-[a-z0-9]+\Z")
+"""What `new_id` makes."""
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 _NETWORK = (
     "nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs", "fuse.glusterfs",
@@ -92,13 +97,20 @@ def root() -> Path:
 def sessions() -> list[SessionFolder]:
     """All of this store, oldest first, whatever state they are in. Raises BadPlace."""
     try:
-        with os.scandir(root()) as entries:
-            names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+        return sessions_in(root())
     except FileNotFoundError:
         return []
     except OSError as error:
         raise BadPlace(f"the sessions in {root()} cannot be listed: {error.strerror or error}") from error
-    return [SessionFolder(root() / name) for name in names]
+
+
+def sessions_in(parent: Path) -> list[SessionFolder]:
+    """Oldest first. Other folders, such as the lost+found of a disk, are none: a session has a database, or, where that
+    is lost or cannot be looked at, at least an id that was made for one. Raises OSError."""
+    with os.scandir(parent) as entries:
+        names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+    folders = [SessionFolder(parent / name) for name in names]
+    return [folder for folder in folders if _MADE.match(folder.id) or os.path.lexists(folder.database)]
 
 
 LONG_AGO = 86_400.0

@@ -7,7 +7,6 @@ well-formed and fold. Until they are, nothing is committed.
 from __future__ import annotations
 
 import contextlib
-import re
 import sqlite3
 import tempfile
 import time
@@ -20,7 +19,7 @@ from rlgpt.store import artifacts, inbox, progress, query, soundness
 from rlgpt.store.commands import parse_command
 from rlgpt.store.database import connect
 from rlgpt.store.errors import BadBundle, Damaged, DiskFull, StoreError, WriteFailed
-from rlgpt.store.folder import DATABASE, SessionFolder, prepare
+from rlgpt.store.folder import DATABASE, ID, SessionFolder, prepare
 from rlgpt.store.history import History, fold_all
 from rlgpt.store.lease import WRITER, Lease, owner
 from rlgpt.store.peers import COMMAND, LIMIT, NOTHING, PRUNABLE, Batch, Behind, Head, RemoteWorker, row_bytes
@@ -29,8 +28,6 @@ from rlgpt.store.row_types import JsonObject
 from rlgpt.store.snapshot import copy_database
 from rlgpt.store.sqlite_errors import is_full
 from rlgpt.store.transactions import first_rows
-
-ID = re.compile(r"[a-z0-9][a-z0-9-]{2,40}\Z")
 
 
 class FolderPeer:

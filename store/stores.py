@@ -14,7 +14,7 @@ from rlgpt.store import catalog
 from rlgpt.store.address import checked, is_shared
 from rlgpt.store.catalog import Summary
 from rlgpt.store.errors import BadPlace, StoreError
-from rlgpt.store.folder import SessionFolder, require_outside
+from rlgpt.store.folder import SessionFolder, require_outside, sessions_in
 from rlgpt.store.folder_peer import FolderPeer
 from rlgpt.store.home import home, named_path
 from rlgpt.store.lease import Lease
@@ -57,10 +57,10 @@ class FolderStore:
 
     def sessions(self) -> dict[str, str]:
         try:
-            folders = sorted(p for p in self._root.iterdir() if p.is_dir() and not p.name.startswith("."))
+            folders = sessions_in(self._root)
         except OSError as error:
             raise BadPlace(f"there are no sessions in {self._root}: {error.strerror or error}") from error
-        return {path.name: SessionFolder(path).name for path in folders}
+        return {folder.id: folder.name for folder in folders}
 
     def remote(self, session_id: str) -> FolderPeer:
         return FolderPeer(self._root / session_id)

@@ -13,7 +13,6 @@ import base64
 import binascii
 import contextlib
 import json
-import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -23,7 +22,7 @@ from rlgpt.store import query, revision
 from rlgpt.store.artifacts import digest
 from rlgpt.store.atomic import new_file
 from rlgpt.store.errors import BadBundle, BadPlace
-from rlgpt.store.folder import DATABASE, Place, SessionFolder, prepare, root
+from rlgpt.store.folder import DATABASE, ID, Place, SessionFolder, prepare, root
 from rlgpt.store.plain import is_plain
 from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import SessionRow
@@ -34,7 +33,6 @@ FORMAT = "rlgpt-jsonl-1"
 LONGEST = 64_000_000
 """Characters of one line."""
 PIECE = 5000
-_ID = re.compile(r"[a-z0-9][a-z0-9-]{2,40}\Z")
 
 
 def export_lines(place: Place, target: Path) -> Path:
@@ -123,7 +121,7 @@ def _counted(source: Path, objects: Iterator[Mapping[str, Any]]) -> Iterator[Map
 
 def _head(source: Path, head: Mapping[str, Any]) -> tuple[str, str]:
     """(session id, schema)."""
-    if head.get("format") != FORMAT or not _ID.match(str(head.get("id"))):
+    if head.get("format") != FORMAT or not ID.match(str(head.get("id"))):
         raise BadBundle(f"{source} is no exported session: its first line is not that of {FORMAT}")
     if head.get("schema") not in revision.REVISIONS:
         readable = f"{revision.REVISIONS[0]} to {revision.REVISION}"

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -84,6 +85,26 @@ def test_a_damaged_session_does_not_hide_the_others(rlgpt: Cli, finished: Sessio
     *table, told = rlgpt("sessions").out.splitlines()
     row = next(line for line in table if line.startswith(broken.name))
     assert row.split() == [broken.name, "damaged"] and broken.name in told and len(told) > len(row.strip())
+
+
+def test_a_folder_that_is_none_of_a_session_is_not_taken_for_one(
+    rlgpt: Cli, finished: SessionFolder, home: Path, tmp_path: Path
+) -> None:
+    copied = home / "sessions" / "My copy"
+    shutil.copytree(finished.path, copied)
+    for other in ("lost+found", "zz-notes"):
+        (home / "sessions" / other).mkdir()
+    lost = home / "sessions" / "000000-000000-xx"
+    lost.mkdir()  # its database is gone
+    listed = [one["id"] for one in rlgpt("sessions", "--json").document["sessions"]]
+    assert sorted(listed) == sorted([lost.name, finished.id, copied.name])
+    shutil.rmtree(copied)
+    assert rlgpt("show", "last", "--json").document["id"] == finished.id
+    lost.rmdir()
+    there = tmp_path / "there"
+    home.rename(there)
+    pulled = rlgpt("store", "pull", "--from", there, "--json")
+    assert pulled.code == 0 and [one["id"] for one in pulled.document["sessions"]] == [finished.id]
 
 
 def test_a_session_without_the_file_of_its_skills_is_forked_only_if_it_had_none(rlgpt: Cli, home: Path) -> None:
