@@ -106,10 +106,12 @@ def compare(
         if coverage_file:
             _write(coverage_file, compare_svg.svg(curves, compare_coverage.UNIT, compare_coverage.WHAT))
     if csv_file:
+        from rlgpt.store.export.values import cell
+
         with new_file(csv_file) as partial, partial.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(asdict(runs[0])) if runs else ["id"])
             writer.writeheader()
-            writer.writerows(asdict(run) for run in runs)
+            writer.writerows({name: cell(value) for name, value in asdict(run).items()} for run in runs)
     if json:
         output.document(answer)
     else:

@@ -99,6 +99,13 @@ def test_one_session_has_the_interval_of_one_policy_and_says_so(rlgpt: Cli, arms
     assert "0.40 [0.31, 0.50] (one policy)" in rlgpt("compare", arms[0]).out
 
 
+def test_no_cell_of_the_rows_is_one_that_a_spreadsheet_would_run(rlgpt: Cli, tmp_path: Path) -> None:
+    hostile = session(0, 40, method={"label": "=HYPERLINK(1)"})
+    assert rlgpt("compare", hostile.id, "--csv", tmp_path / "a.csv").code == 0
+    with (tmp_path / "a.csv").open(newline="") as file:
+        assert [(row["arm"], row["successes"]) for row in csv.DictReader(file)] == [("'=HYPERLINK(1)", "40")]
+
+
 def test_curves_and_rows_are_written(rlgpt: Cli, arms: list[str], tmp_path: Path) -> None:
     rlgpt("compare", *arms, "--csv", tmp_path / "new" / "a.csv", "--svg", tmp_path / "new" / "a.svg")
     with (tmp_path / "new" / "a.csv").open(newline="") as file:
