@@ -17,9 +17,21 @@ _SCRATCH = ".d"
 """The end of a scratch folder's name: where people keep their files, a name of this form is nobody else's."""
 
 
+_LONGEST = 240
+"""Bytes of a target's name that the hidden one holds: a file's name has at most 255, and here a pid is among them."""
+
+
+def _hidden(target: Path) -> str:
+    """How the names of all that is written for this target begin."""
+    name = target.name
+    while len(os.fsencode(name)) > _LONGEST:  # by letters: some file systems take no part of one
+        name = name[:-1]
+    return f".{name}."
+
+
 def _partial_name(target: Path) -> Path:
     """Beside the target: a rename is atomic only within one file system. The pid keeps two writers apart."""
-    return target.with_name(f".{target.name}.{os.getpid()}")
+    return target.with_name(f"{_hidden(target)}{os.getpid()}")
 
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -88,9 +100,9 @@ def new_folder(target: Path) -> Iterator[Path]:
 def scratch_folder(target: Path) -> Iterator[Path]:
     """An empty folder on the target's disk, for what is not whole yet; it goes when the block ends, and what processes
     left of theirs which died while they wrote the same target goes with it."""
-    scratch = target.with_name(f".{target.name}.{os.getpid()}{_SCRATCH}")
+    scratch = target.with_name(f"{_hidden(target)}{os.getpid()}{_SCRATCH}")
     with suppress(OSError):  # a folder that cannot be listed may still be written
-        drop_unfinished(target.parent, f".{target.name}.", tail=_SCRATCH)
+        drop_unfinished(target.parent, _hidden(target), tail=_SCRATCH)
     shutil.rmtree(scratch, ignore_errors=True)  # of a process that had this number before
     scratch.mkdir(mode=0o700)
     try:

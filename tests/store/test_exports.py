@@ -217,6 +217,15 @@ def test_of_two_exports_to_one_place_the_second_is_refused(
     assert target.exists() and [path for path in tmp_path.iterdir() if path.name != "home"] == [target]
 
 
+@pytest.mark.parametrize("form", ["bundle", "evidence", "jsonl", "csv", "tensorboard"])
+@pytest.mark.parametrize("name", ["x" * 255, "é" * 127], ids=["letters", "letters of two bytes"])
+def test_a_file_may_have_the_longest_name_that_there_is(
+    form: str, name: str, finished: SessionFolder, tmp_path: Path
+) -> None:
+    assert export(finished, form, tmp_path / name).exists()
+    assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == [name]
+
+
 # ---- CSV ------------------------------------------------------------------------------------------
 def test_csv_has_every_row_and_no_cell_that_a_spreadsheet_would_run(hostile: SessionFolder, tmp_path: Path) -> None:
     folder = export(hostile, "csv", tmp_path / "x")
