@@ -278,6 +278,7 @@ class SessionScreen(Leavable, Screen[None]):
         if message.film is None:
             self._shell.tell("no frames of this episode are kept; ▸ marks those that can be watched", "warning")
             return
+        self._linked["world"] = self._item  # the chosen episode is shown, not the one of the selected sub-action
         self.action_pane("world")
         world = self.query_one(WorldPane)
         world.moment = self._moment  # it may never have been shown

@@ -53,6 +53,26 @@ async def test_the_funnel_leads_to_the_episodes_lost_there_and_an_episode_to_its
         assert "✗ zombie at place_table" in screen_text(app)
 
 
+async def test_the_episode_that_was_chosen_is_shown_also_where_the_world_was_hidden_until_then(
+    home: Path, store: Callable[..., Path]
+) -> None:
+    """The selected sub-action, of which the world pane has not heard, has another episode that can be watched."""
+    s = told()
+    s.film("dev", 50, 2, 0, 1, 2)
+    s.film("dev", 50, 3, 0, 1, 2, 3)
+    store(SESSION, s)
+    async with console(home, SESSION, (120, 40)) as (app, pilot):
+        app.screen.query_one(PlanPane).select("item:4:place_table")
+        await pilot.press("E")
+        episodes = app.screen.query_one(EpisodesPane)
+        await until(pilot, lambda: episodes.has_focus and episodes.item == "place_table")
+        assert [str(e.key) for e in episodes.entries[1:3]] == ["episode:dev:50:3", "episode:dev:50:2"]
+        episodes.select("episode:dev:50:2")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen.query_one(WorldPane).has_focus and "frame 3 of 3" in screen_text(app))
+        assert "episode 2" in screen_text(app)
+
+
 async def test_an_episode_without_frames_says_so(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(ConsoleApp, "tell", lambda _, sentence, *_more, **_options: said.append(sentence))
