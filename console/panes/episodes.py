@@ -28,17 +28,26 @@ class EpisodesPane(ListPane):
         super().__init__(name)
         self._episodes_cache: tuple[object, list[Episode]] = (None, [])
         self._entries_cache: tuple[object, list[Entry]] = (None, [])
+        self._counts = (0, 0)
+        """Episodes that the filter leaves, and of how many."""
 
     def entries_of(self, moment: Moment) -> list[Entry]:
         read_key = _row_counts(moment)
         if self._episodes_cache[0] != read_key:
             self._episodes_cache = (read_key, episodes.episodes(moment))
         ended = moment.history.status == "ended"
-        entries_key = (read_key, self.item, self.width, ended)
+        # The cursor's entry is no part of it: the cursor can only move to entries that the list already has.
+        entries_key = (read_key, self.item, self.width, ended, self.filter)
         if self._entries_cache[0] != entries_key:
-            shown = episodes.entries(self._episodes_cache[1], self.item, self.width, ended=ended)
+            every, item, wanted = self._episodes_cache[1], self.item, self.filter
+            shown = episodes.entries(every, item, self.width, ended=ended, wanted=wanted, kept=self._cursor_key)
             self._entries_cache = (entries_key, shown)
+            self._counts = (len(episodes.found(every, item, wanted)), len(episodes.chosen(every, item)))
         return self._entries_cache[1]
+
+    def found(self, moment: Moment) -> str:
+        """Of all episodes, also those that the pane has no room for."""
+        return "{} of {}".format(*self._counts)
 
     def summary(self) -> str:
         return f"at {self.item}, esc: all" if self.item else ""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.numbers import count, many
-from rlgpt.console.view.text import Entry, Line, Span, fit, line, spread, width_of
+from rlgpt.console.view.text import Entry, Line, Span, fit, has_words, line, spread, width_of
 from rlgpt.console.view.words import ENDED, VARIANTS, decision_words, nothing
 from rlgpt.store.history import EvaluationState, History, Run, TrialState
 
@@ -182,17 +182,34 @@ def lost_there(of_session: Sequence[Episode], item: str) -> list[Episode]:
     return [e for e in chosen(of_session, item) if not (item and e.success)]
 
 
+def found(of_session: Sequence[Episode], item: str, wanted: str) -> list[Episode]:
+    """Those of a sub-action that have the `wanted` words of a filter."""
+    return [e for e in chosen(of_session, item) if not wanted or has_words(_said(e), wanted)]
+
+
 def entries(
-    every: Sequence[Episode], item: str, width: int, most: int = MOST, ended: bool = False, played: int = 0
+    every: Sequence[Episode],
+    item: str,
+    width: int,
+    most: int = MOST,
+    ended: bool = False,
+    played: int = 0,
+    wanted: str = "",
+    kept: str = "",
 ) -> list[Entry]:
     """`item`: the sub-action to which the list is narrowed, "" for all. `played`: episodes that the session has, where
-    `every` are only the failed ones."""
+    `every` are only the failed ones. `wanted`: what the pane filters by, which episodes behind the first `most` may
+    have too. `kept`: key of an entry that stays in the list also behind them."""
     shown = chosen(every, item)
     failing = sum(not e.success for e in shown)
     out = [Entry("head", (fit(_head(shown, failing, item, ended, played), width),), selectable=False)]
-    out += [_entry(e, width) for e in shown[:most]]
-    if len(shown) > most:
-        more = line((f"{len(shown) - most:,} more are not shown; `rlgpt episodes` lists all", "dim"))
+    listed = found(every, item, wanted)
+    out += [_entry(e, width) for e in listed[:most]]
+    if kept and all(entry.key != kept for entry in out):
+        out += [_entry(e, width) for e in listed[most:] if _key(e) == kept]
+    left = len(listed) - (len(out) - 1)
+    if left:
+        more = line((f"{left:,} more are not shown; `rlgpt episodes` lists all", "dim"))
         out.append(Entry("more", (fit(more, width),), selectable=False))
     return out
 
@@ -222,15 +239,24 @@ def _entry(e: Episode, width: int) -> Entry:
     right = line((f"{count(e.env_steps)} steps", "dim"))
     if width_of(left) + 1 + width_of(right) > width:  # what played it tells more than how long
         left, right = line(*ended), line((e.owner, "dim"))
-    words = f"{e.owner} {e.ended} {e.lost} {e.last} seed {e.seed} {'success' if e.success else 'failed'}"
+    words = _said(e)
     return Entry(
-        "episode:" + ":".join(map(str, e.place)),
+        _key(e),
         (spread(left, right, width),),
         search=words,
         yank=f"{words} {e.env_steps} env steps {e.message}".strip(),
         seq=e.seq,
         fields={"film": e.film, "lost": e.lost},
     )
+
+
+def _key(e: Episode) -> str:
+    return "episode:" + ":".join(map(str, e.place))
+
+
+def _said(e: Episode) -> str:
+    """What a filter of the episodes looks into."""
+    return f"{e.owner} {e.ended} {e.lost} {e.last} seed {e.seed} {'success' if e.success else 'failed'}"
 
 
 def tree(e: Episode) -> dict[str, Any]:

@@ -11,8 +11,10 @@ from moments import moment
 from sample_sessions import whole
 from story import Story
 
+from rlgpt.console.panes.episodes import EpisodesPane
 from rlgpt.console.panes.lines import Lines
-from rlgpt.console.view import logs
+from rlgpt.console.screens.session import SessionScreen
+from rlgpt.console.view import episodes, logs
 from rlgpt.console.view.text import plain
 from rlgpt.store.skills import Skill, keep
 
@@ -77,6 +79,49 @@ def test_a_filter_finds_calls_that_the_pane_has_no_room_for() -> None:
     found = logs.call_entries(moment(told), 80, wanted="✗ ROUTE dig")
     assert [entry.key for entry in found if entry.selectable] == ["call:c1"]
     assert f"{logs.MOST + 1:,} calls" in plain(found[0].lines[0])
+
+
+def many_episodes() -> Story:
+    """More that failed than the pane has room for, and some that did not."""
+    told = whole()
+    for index in range(episodes.MOST + 60):
+        won = index % 7 == 0
+        told.episode("train", 3, index, None, success=won, end="success" if won else "time", cause="")
+    return told
+
+
+async def test_a_filter_finds_episodes_that_the_pane_has_no_room_for(home: Path, store: Callable[..., Path]) -> None:
+    told = many_episodes()
+    store(story=told)
+    every = episodes.episodes(moment(told))
+    won = [episode for episode in every if episode.success]
+    assert won and every.index(won[0]) > episodes.MOST
+    async with console(home, "261121-010000-aa") as (app, pilot):
+        await pilot.press("E", "slash", *"success", "enter")
+        await until(pilot, lambda: f"/success {len(won)} of {len(every)}" in screen_text(app))
+        pane = app.screen.query_one(EpisodesPane)
+        assert [str(entry.key) for entry in pane.entries] == [f"episode:{':'.join(map(str, e.place))}" for e in won]
+
+
+async def test_the_cursor_stays_on_its_episode_when_newer_ones_take_its_place(
+    home: Path, store: Callable[..., Path]
+) -> None:
+    told = many_episodes()
+    store(story=told)
+    first = next(row["seq"] for table, row in told.rows if table == "episode")
+    async with console(home, "261121-010000-aa") as (app, pilot):
+        screen = app.screen
+        assert isinstance(screen, SessionScreen)
+        screen.controller.go_to(first + 20)
+        await pilot.press("E")
+        pane = screen.query_one(EpisodesPane)
+        await until(pilot, lambda: any(entry.key == "episode:train:3:1" for entry in pane.entries))
+        pane.select("episode:train:3:1")
+        screen.controller.go_to(None)
+        many = len(episodes.episodes(moment(told)))
+        await until(pilot, lambda: plain(pane.entries[0].lines[0]).startswith(f"{many} episodes"))
+        assert pane.current is not None and pane.current.key == "episode:train:3:1"
+        assert plain(pane.entries[-1].lines[0]).startswith(f"{many - episodes.MOST - 1} more are not shown")
 
 
 async def test_what_is_copied_of_a_call_is_read_when_it_is_copied(
