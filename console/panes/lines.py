@@ -26,7 +26,7 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list")
     follow = False
-    """Whether the cursor stays at the end while it is there (logs)."""
+    """Whether the cursor stays at the end while it is there and the end is in sight (logs)."""
     cursor_shown = True
 
     class Chosen(Message):
@@ -60,11 +60,13 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         self._cursor_key = ""
         self._cursor = -1
         self._drawn_at = Size(0, 0)
+        self._end_seen = True
+        """Whether the end is in sight, or was before there were new entries: the wheel leaves the cursor at the end."""
 
     # ---- content --------------------------------------------------------------------------------
     def set_entries(self, entries: Iterable[Entry], head: Sequence[Line] = ()) -> None:
         """Replace everything; the cursor stays on its key, or at the end when it followed the end."""
-        at_end = self.follow and self._cursor >= self._last_selectable()
+        at_end = self.follow and self._end_seen and self._cursor >= self._last_selectable()
         shown, fixed = list(entries), list(head)
         size = self.scrollable_content_region.size
         if shown == self._all and fixed == self.head and size == self._drawn_at:
@@ -106,7 +108,7 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
         self._cursor = place
         self._cursor_key = self.entries[place].key if 0 <= place < len(self.entries) else self._cursor_key
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines) + len(self.head))
-        if at_end or (self.follow and place == self._last_selectable()):
+        if at_end or (self.follow and self._end_seen and place == self._last_selectable()):
             self.scroll_end(animate=False, force=True)
         for y, (old, new) in enumerate(zip(before, self._picture(), strict=True)):
             if old != new:
@@ -246,6 +248,11 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
 
     def on_resize(self, event: events.Resize) -> None:
         self.virtual_size = Size(self.scrollable_content_region.width, len(self._lines) + len(self.head))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        # Kept, because new entries and a new size move the end away before the pane has scrolled there.
+        self._end_seen = self.is_vertical_scroll_end
 
     def watch_show_vertical_scrollbar(self, shown: bool) -> None:
         # Textual hands the place on to the scroll bar only while it is shown (`ScrollView.watch_scroll_y`): one that

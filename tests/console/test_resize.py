@@ -49,6 +49,35 @@ async def test_the_pane_that_is_looked_at_stays_whatever_the_size(home: Path, st
                 assert app.focused is not None and app.focused.display
 
 
+async def test_new_rows_do_not_move_a_list_whose_end_was_scrolled_away(home: Path) -> None:
+    """The wheel moves no cursor: that stands at the end still."""
+
+    def entries(many: int) -> list[Entry]:
+        return [Entry(str(number), (line(str(number)),)) for number in range(many)]
+
+    async with console(home) as (app, pilot):
+        pane = Lines()
+        pane.follow = True
+        pane.styles.height = 12
+        await app.screen.mount(pane)
+        pane.set_entries(entries(100))
+        await until(pilot, lambda: pane.show_vertical_scrollbar and pane.scroll_y == pane.max_scroll_y > 0)
+        pane.scroll_to(y=40, animate=False, force=True, immediate=True)
+        pane.set_entries(entries(101))
+        await pilot.pause()
+        assert pane.scroll_y == 40
+        pane.scroll_end(animate=False, force=True, immediate=True)
+        pane.move_to(100)
+        pane.set_entries(entries(102))
+        pane.set_entries(entries(103))  # before the pane has scrolled to the end of the last ones
+        await until(pilot, lambda: pane.current is not None and pane.current.key == "102")
+        assert "102" in pane.seen()
+        pane.styles.height = 8
+        await until(pilot, lambda: pane.size.height == 8)
+        pane.set_entries(entries(104))
+        await until(pilot, lambda: "103" in pane.seen())
+
+
 async def test_a_scroll_bar_that_comes_after_the_scroll_shows_its_place(home: Path) -> None:
     """A pane that is first laid out while it is scrolled to its end has its bar shown later than that."""
     entries = [Entry(str(number), (line(str(number)),)) for number in range(100)]
