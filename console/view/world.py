@@ -52,11 +52,12 @@ def moved(m: Moment, chosen: Cursor | None, by: int, inside: bool = False) -> Cu
 
 
 def other_film(m: Moment, chosen: Cursor | None, by: int) -> Cursor | None:
+    """The beginning of the film `by` on; where there is none, the frame that is shown."""
     shown = current(m, chosen)
     if shown is None:
         return None
     at = min(max(m.films.index(shown[0]) + by, 0), len(m.films) - 1)
-    return Cursor(m.films[at].seq, 0)
+    return chosen if m.films[at] == shown[0] else Cursor(m.films[at].seq, 0)
 
 
 def first_of_film(m: Moment, chosen: Cursor | None) -> Cursor | None:

@@ -325,6 +325,16 @@ def test_a_frame_can_be_chosen_stepped_and_another_episode_taken() -> None:
     assert world.moved(m, None, 1, inside=True) == (newest.seq, len(frames) - 1)
 
 
+def test_before_the_first_frame_and_behind_the_last_there_is_no_other() -> None:
+    m = moment(whole())
+    newest, oldest = m.films[-1], m.films[0]
+    last = world.Cursor(newest.seq, len(m.film(newest.seq)) - 1)
+    for chosen in (last, world.Cursor(newest.seq, world.END), None):
+        assert world.moved(m, chosen, 1) == world.other_film(m, chosen, 1) == chosen
+    assert world.moved(m, world.Cursor(oldest.seq, 0), -1) == (oldest.seq, 0)
+    assert world.other_film(m, world.Cursor(oldest.seq, 1), -1) == (oldest.seq, 1)
+
+
 def test_marks_are_in_order_and_jumps_find_their_kind() -> None:
     s = whole()
     marks = timeline.marks(moment(s).history)
