@@ -37,14 +37,16 @@ def _curve(arm: ArmCurve, place: int) -> Curve:
     return Curve(arm.name, arm.x, arm.y, CURVE_STYLES[place % len(CURVE_STYLES)], low=arm.low, high=arm.high)
 
 
-LABEL, LEAST = 16, 24
-"""Cells of a row's name, and at least of a session: below that results lose their episodes."""
+LABEL, LEAST, LEAST_SCORED = 16, 24, 31
+"""Cells of a row's name, and at least of a session, or of one whose result is a score: below that results lose their
+episodes."""
 
 
 def table(moments: Sequence[Moment], base: int, width: int) -> list[Entry]:
     """Facts in rows, sessions in columns; what differs from the base is marked. Sessions that have no room beside the
     others stand below them."""
-    fitting = max((width - LABEL) // (LEAST + 1), 1)
+    least = LEAST_SCORED if any(m.history.scored for m in moments) else LEAST
+    fitting = max((width - LABEL) // (least + 1), 1)
     wide = max((width - LABEL) // max(min(len(moments), fitting), 1) - 1, 12)
     facts = _facts(moments)
     entries: list[Entry] = []

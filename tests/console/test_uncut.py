@@ -10,6 +10,7 @@ from sample_sessions import whole
 from test_insight import said
 
 from rlgpt.console.view import code, compare, diff, verdicts
+from rlgpt.console.view.moment import Moment
 from rlgpt.console.view.sessions import entries
 from rlgpt.console.view.text import fit, line, plain, width_of
 from rlgpt.store.catalog import Summary
@@ -25,6 +26,22 @@ def test_every_session_of_a_comparison_is_on_the_screen_with_its_whole_result(wi
     text = "\n".join(map(plain, lines))
     assert all(f"session-{place:02}" in text for place in range(12))
     assert text.count("0.74 [0.65, 0.82] n=100") == 12 or width < 41
+
+
+def scored() -> Moment:
+    s = whole()
+    s.rows[0][1]["task_info"] = s.rows[0][1]["task_info"] | {"kind": "score", "milestones": ["collect_wood"]}
+    for table, row in s.rows:
+        if table == "evaluation":
+            row |= {"score": 0.147, "score_low": 0.132, "score_high": 0.163}
+    return moment(s)
+
+
+@pytest.mark.parametrize("width", [66, 78, 118, 198])
+def test_of_a_score_too_a_comparison_says_of_how_many_episodes_it_is(width: int) -> None:
+    lines = [plain(each) for entry in compare.table([scored() for _ in range(5)], 0, width) for each in entry.lines]
+    assert all(len(each) <= width for each in lines)
+    assert "\n".join(lines).count("score 14.7% [9.1, 22.9] n=100") == 5
 
 
 def test_text_with_marks_is_cut_only_where_it_does_not_fit() -> None:
