@@ -137,7 +137,7 @@ KEYS: tuple[Key, ...] = (
         "greater_than_sign,alt+right",
         "resize(1, 0)",
         "wider",
-        "Move the border between the columns right",
+        "Make the column of the focused pane wider",
         shown=">",
     ),
     Key(
@@ -145,11 +145,11 @@ KEYS: tuple[Key, ...] = (
         "less_than_sign,alt+left",
         "resize(-1, 0)",
         "narrower",
-        "Move the border between the columns left",
+        "Make the column of the focused pane narrower",
         shown="<",
     ),
-    Key("session.taller", "plus,alt+down", "resize(0, 1)", "taller", "Move the border below the pane down", shown="+"),
-    Key("session.lower", "minus,alt+up", "resize(0, -1)", "lower", "Move the border below the pane up", shown="-"),
+    Key("session.taller", "plus,alt+down", "resize(0, 1)", "taller", "Make the focused pane taller", shown="+"),
+    Key("session.lower", "minus,alt+up", "resize(0, -1)", "lower", "Make the focused pane lower", shown="-"),
     Key("session.reset_layout", "0", "reset_layout", "reset layout", "All panes back to where they were"),
     *(
         Key(f"session.pane{n}", str(n), f"pane('{name}')", name, f"Show and focus the {words} pane")

@@ -87,16 +87,17 @@ class Board(Widget):
         self.choose(replace(self.choices, zoomed="" if self.choices.zoomed else pane))
 
     def resize(self, pane: str, columns: float, rows: float) -> None:
-        """Move the border beside (below) a pane by a share of the board."""
+        """Make a pane wider (taller) by a share of the board: the border behind it moves, of the last one the border
+        before it."""
         here = self.variant
         column, slot = layout.place_of(here, pane)
         widths, heights = dict(self.choices.widths), dict(self.choices.heights)
         shares, every_height = layout.sizes(here, self.choices)
         if columns:
-            widths[here.name] = layout.moved(shares, min(column, len(shares) - 2), columns)
+            widths[here.name] = layout.grown(shares, column, columns)
         if rows:
             every = list(every_height)
-            every[column] = layout.moved(every[column], min(slot, len(every[column]) - 2), rows)
+            every[column] = layout.grown(every[column], slot, rows)
             heights[here.name] = tuple(every)
         self.choose(replace(self.choices, widths=widths, heights=heights))
 

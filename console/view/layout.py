@@ -147,6 +147,13 @@ def split(total: int, shares: Sequence[float], least: int) -> list[int]:
     return [b - a for a, b in pairwise(edges)]
 
 
+def grown(shares: Sequence[float], index: int, by: float) -> tuple[float, ...]:
+    """Shares with one of them grown by a share of the whole, which the next one gives, and to the last the one
+    before."""
+    last = len(shares) - 1
+    return moved(shares, index, by) if index < last else moved(shares, last - 1, -by)
+
+
 def moved(shares: Sequence[float], index: int, by: float, least: float = 0.12) -> tuple[float, ...]:
     """Shares with the border behind `index` moved by a share of the whole."""
     out = list(shares)

@@ -61,6 +61,22 @@ async def test_a_dragged_border_is_where_it_was_dragged_to_and_keys_move_it_on(p
         await until(pilot, lambda: width_of(app, "plan") == before and drawn_width(app) == before)
 
 
+async def test_keys_make_the_focused_pane_larger_also_the_last_of_a_column_and_of_a_row(place: Path) -> None:
+    async with console(place, IDENT, (120, 40)) as (app, pilot):
+
+        def tall(pane: str) -> int:
+            return app.screen.query_one(f"#{pane}").outer_size.height
+
+        for key, pane in (("1", "plan"), ("4", "verdicts"), ("3", "curves")):
+            await pilot.press(key)
+            await until(pilot, lambda pane=pane: app.focused is not None and app.focused.id == pane)
+            before = tall(pane), width_of(app, pane)
+            await pilot.press("plus", "greater_than_sign")
+            await until(pilot, lambda pane=pane, was=before: tall(pane) > was[0] and width_of(app, pane) > was[1])
+            await pilot.press("minus", "less_than_sign")
+            await until(pilot, lambda pane=pane, was=before: (tall(pane), width_of(app, pane)) == was)
+
+
 async def test_what_was_dragged_is_remembered_and_the_zoom_is_not(place: Path) -> None:
     async with console(place, None, (120, 40)) as (app, pilot):
         await pilot.press("enter")
