@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -16,7 +17,7 @@ from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.leaving import Leavable
 from rlgpt.console.shell import shell_of
 from rlgpt.console.view.glossary import Term, terms, terms_in
-from rlgpt.console.view.text import Entry, columns, line, wrap
+from rlgpt.console.view.text import Entry, Span, columns, line, wrap
 
 SCOPES = {
     "sessions": "sessions",
@@ -49,6 +50,8 @@ SCOPES = {
 }
 
 
+WRITTEN = 16
+"""Cells of an action's keys, before the words on what it does."""
 NEAR = "In the focused pane"
 WORD = "word:"
 """Key of an entry that explains a word."""
@@ -79,6 +82,9 @@ class HelpScreen(Leavable, ModalScreen[None]):
             yield Lines(id="keys")
 
     def on_mount(self) -> None:
+        self.call_after_refresh(self._fill)
+
+    def on_resize(self) -> None:
         self.call_after_refresh(self._fill)
 
     def _fill(self) -> None:
@@ -120,14 +126,17 @@ class HelpScreen(Leavable, ModalScreen[None]):
         written = shown or ", ".join(
             keymap.written(Key(key.id, one, key.action, key.label, key.help)) for one in key.keys.split(",")
         )
-        row = columns(
-            [
-                (line((f" {written}", "key" if possible else "dim")), 16),
-                (line((key.help, "" if possible else "dim")), max(width - 17, 8)),
-            ]
-        )
+        names = wrap(written, WRITTEN - 1, "key" if possible else "dim")
+        told = wrap(key.help, max(width - WRITTEN - 1, 8), "" if possible else "dim")
+        rows = [
+            columns([((Span(" "), *name), WRITTEN), (words, max(width - WRITTEN - 1, 8))])
+            for name, words in zip_longest(names, told, fillvalue=())
+        ]
         return Entry(
-            key.id, (row,), search=f"{key.label} {key.help} {written} {key.id} {SCOPES.get(key.scope, '')}", yank=key.id
+            key.id,
+            tuple(rows),
+            search=f"{key.label} {key.help} {written} {key.id} {SCOPES.get(key.scope, '')}",
+            yank=key.id,
         )
 
     def on_input_changed(self, event: Input.Changed) -> None:

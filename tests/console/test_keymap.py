@@ -11,8 +11,10 @@ from driving import console, screen_text, until
 import rlgpt.console
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.keymap import FILE, KEYS, TOGETHER, conflicts, user_keys
+from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.dialogs import Ask, Confirm
-from rlgpt.console.screens.help import SCOPES
+from rlgpt.console.screens.help import SCOPES, HelpScreen
+from rlgpt.console.view.text import plain, width_of
 
 
 def test_the_table_itself_and_its_own_keys_are_no_conflict() -> None:
@@ -47,6 +49,25 @@ def test_every_key_of_the_console_is_in_the_table_and_in_the_help() -> None:
     others = [path for path in folder.rglob("*.py") if path.name != "keymap.py" and "Binding(" in path.read_text()]
     assert others == []
     assert set(SCOPES) == {key.scope for key in KEYS}
+
+
+async def test_the_help_says_all_words_at_every_size(home: Path) -> None:
+    async with console(home, size=(120, 40)) as (app, pilot):
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen) and app.screen.query_one(Lines).entries)
+        shown = app.screen.query_one(Lines)
+        for size in (120, 40), (80, 24), (60, 20), (200, 60):
+            await pilot.resize_terminal(*size)
+
+            def widest(shown: Lines = shown) -> int:
+                return max(width_of(line) for entry in shown.entries for line in entry.lines)
+
+            await until(pilot, lambda size=size: app.size == size and widest() == shown.width)
+            entries = {entry.key: [plain(line) for line in entry.lines] for entry in shown.entries}
+            for key in KEYS:
+                told = " ".join(line[16:].strip() for line in entries[key.id])
+                assert told.split() == key.help.split()
+                assert not any("…" in line[:16] for line in entries[key.id])
 
 
 async def test_the_keys_of_a_dialog_can_be_chosen_and_the_dialog_says_them(home: Path) -> None:
