@@ -211,9 +211,10 @@ class Lines(ScrollView, Painted, can_focus=True, inherit_bindings=False):
                 self.action_choose()
 
     def _entry_at(self, y: int) -> int | None:
-        if y < self.gutter.top:
+        inside = y - self.gutter.top
+        if not len(self.head) <= inside < self.scrollable_content_region.height:
             return None
-        row = y - self.gutter.top - len(self.head) + int(self.scroll_y)
+        row = inside - len(self.head) + int(self.scroll_y)
         return self._lines[row][0] if 0 <= row < len(self._lines) else None
 
     # ---- drawing --------------------------------------------------------------------------------

@@ -78,6 +78,20 @@ async def test_new_rows_do_not_move_a_list_whose_end_was_scrolled_away(home: Pat
         await until(pilot, lambda: "103" in pane.seen())
 
 
+async def test_a_click_on_the_border_of_a_list_selects_nothing(home: Path) -> None:
+    async with console(home) as (app, pilot):
+        pane = Lines()
+        pane.styles.height = 12
+        pane.styles.border = ("round", "white")
+        await app.screen.mount(pane)
+        pane.set_entries([Entry(str(number), (line(str(number)),)) for number in range(100)], [line("head")])
+        await until(pilot, lambda: pane.show_vertical_scrollbar and "8" in pane.seen())
+        for row, key in ((5, "3"), (11, "3"), (0, "3"), (1, "3"), (10, "8"), (2, "0")):  # 1: the head
+            await pilot.click(pane, offset=(3, row))
+            await pilot.pause()
+            assert pane.current is not None and pane.current.key == key and pane.scroll_y == 0
+
+
 async def test_a_scroll_bar_that_comes_after_the_scroll_shows_its_place(home: Path) -> None:
     """A pane that is first laid out while it is scrolled to its end has its bar shown later than that."""
     entries = [Entry(str(number), (line(str(number)),)) for number in range(100)]
