@@ -51,7 +51,9 @@ class TimelineBar(Bar):
         self.release_mouse()
 
     def _seek(self, x: int) -> None:
-        self.post_message(self.Sought(min(max(x / max(self.size.width - 1, 1), 0.0), 1.0)))
+        """`x`: a cell of the bar with its padding, which the line of time does not have."""
+        share = (x - self.gutter.left) / max(self.size.width - 1, 1)
+        self.post_message(self.Sought(min(max(share, 0.0), 1.0)))
 
 
 class Footer(Bar):

@@ -17,6 +17,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from rlgpt.console import launch
 from rlgpt.console.app import ConsoleApp
 from rlgpt.console.commands.failure import Exit, Failure
+from rlgpt.console.panes.bars import TimelineBar
 from rlgpt.console.panes.code_area import CodeArea
 from rlgpt.console.panes.lines import Lines
 from rlgpt.console.screens.compare import CompareScreen
@@ -249,6 +250,24 @@ async def test_a_click_on_a_tab_shows_its_pane(place: Path) -> None:
         row, line = next((y, line) for y, line in enumerate(screen_text(app).splitlines()) if "8 System" in line)
         await pilot.click(offset=(line.index("8 System"), row))
         await until(pilot, lambda: app.focused is not None and app.focused.id == "system")
+
+
+async def test_a_click_on_the_timeline_leads_to_the_cell_that_was_clicked(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares: list[float] = []
+    async with console(place, "261121-010000-aa", (120, 40)) as (app, pilot):
+        assert isinstance(app.screen, SessionScreen)
+        monkeypatch.setattr(app.screen.controller, "go_to_share", shares.append)
+        bar = app.screen.query_one(TimelineBar)
+        row, line = next(
+            (y, line) for y, line in enumerate(screen_text(app).splitlines()) if "━" in line and "│" not in line
+        )
+        first, last = len(line) - len(line.lstrip()), len(line) - 1
+        assert last - first + 1 == bar.content_size.width
+        for cell in (first, first + 40, last):
+            await pilot.click(offset=(cell, row))
+            await until(pilot, lambda cell=cell: shares and abs(shares[-1] * (last - first) - (cell - first)) < 1e-6)
 
 
 async def test_the_editor_colours_code_and_keeps_what_is_typed(place: Path) -> None:
