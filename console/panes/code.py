@@ -92,14 +92,15 @@ class CodePane(ListPane):
             return
         versions = [a.version for a in self.moment.history.attempts if a.sub_action == shown.sub_action]
         place = min(max(versions.index(shown.version) + by, 0), len(versions) - 1)
-        self._choose(Choice(shown.sub_action, versions[place]))
+        self._choose(Choice(shown.sub_action, versions[place], self.choice.against))
 
     def action_sub_action(self, by: int) -> None:
         shown = self.shown
         if shown is None or self.moment is None:
             return
         names = list(dict.fromkeys(a.sub_action for a in self.moment.history.attempts))
-        self._choose(Choice(names[(names.index(shown.sub_action) + by) % len(names)]))
+        name = names[(names.index(shown.sub_action) + by) % len(names)]
+        self._choose(Choice(name, against=self.choice.against))
 
     def action_against(self) -> None:
         """The version before, then the first one, then none."""

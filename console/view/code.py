@@ -37,8 +37,8 @@ def chosen(h: History, choice: Choice) -> tuple[Attempt | None, Attempt | None]:
     if shown is None:
         return None, None
     version = shown.version - 1 if choice.against is None else choice.against
-    before = next((a for a in h.attempts if a.sub_action == shown.sub_action and a.version == version), None)
-    return shown, before
+    of_action = (a for a in h.attempts if a.sub_action == shown.sub_action and a is not shown)
+    return shown, next((a for a in of_action if a.version == version), None)
 
 
 def versions(h: History) -> list[Attempt]:

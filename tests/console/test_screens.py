@@ -270,6 +270,22 @@ async def test_a_click_on_the_timeline_leads_to_the_cell_that_was_clicked(
             await until(pilot, lambda cell=cell: shares and abs(shares[-1] * (last - first) - (cell - first)) < 1e-6)
 
 
+async def test_the_chosen_comparison_stays_while_versions_and_actions_are_stepped_through(place: Path) -> None:
+    async with console(place, "261121-010000-aa", (120, 40)) as (app, pilot):
+        await pilot.press("2")
+        await until(pilot, lambda: "collect_stone v2 by" in screen_text(app) and "against v1" in screen_text(app))
+        await pilot.press("c", "c")
+        await until(pilot, lambda: "against v1" not in screen_text(app))
+        await pilot.press("left")
+        await until(pilot, lambda: "collect_stone v1 by" in screen_text(app))
+        await pilot.press("right")
+        await until(pilot, lambda: "collect_stone v2 by" in screen_text(app))
+        assert "against v1" not in screen_text(app)
+        await pilot.press("J")
+        await until(pilot, lambda: "collect_wood v2 by" in screen_text(app))
+        assert "against v1" not in screen_text(app)
+
+
 async def test_the_editor_colours_code_and_keeps_what_is_typed(place: Path) -> None:
     async with console(place, "261121-020000-bb") as (app, pilot):
         await pilot.press("2", "e")

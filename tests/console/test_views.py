@@ -128,6 +128,11 @@ def test_the_newest_code_is_diffed_against_the_version_before() -> None:
     assert any(plain(line).startswith("   4 +    for _ in range(60):") for line in lines)
 
 
+def test_the_first_version_is_not_compared_with_itself() -> None:
+    shown, before = code.chosen(moment(whole()).history, code.Choice("collect_wood", 1, against=1))
+    assert shown is not None and shown.version == 1 and before is None
+
+
 def test_a_refused_source_shows_the_rule_beside_its_line() -> None:
     m = moment(whole())
     shown, _ = code.chosen(m.history, code.Choice("make_wood_pickaxe", 1))
