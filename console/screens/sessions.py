@@ -198,6 +198,9 @@ class SessionsScreen(Leavable, Screen[None]):
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self._draw)
 
+    def on_descendant_focus(self) -> None:
+        self.call_after_refresh(shell_of(self).hints)
+
     def on_screen_resume(self) -> None:
         shell_of(self).set_terminal_title("rlgpt")
         self._read(soon=True)

@@ -20,6 +20,7 @@ from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.panes.bars import TimelineBar
 from rlgpt.console.panes.code_area import CodeArea
 from rlgpt.console.panes.lines import Lines
+from rlgpt.console.screens import sessions
 from rlgpt.console.screens.compare import CompareScreen
 from rlgpt.console.screens.edit_code import EditCodeScreen
 from rlgpt.console.screens.operator import Operator
@@ -284,6 +285,18 @@ async def test_the_chosen_comparison_stays_while_versions_and_actions_are_steppe
         await pilot.press("J")
         await until(pilot, lambda: "collect_wood v2 by" in screen_text(app))
         assert "against v1" not in screen_text(app)
+
+
+async def test_the_keys_of_the_list_are_back_at_once_after_its_filter(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "POLL", 1e6)
+    async with console(place) as (app, pilot):
+        await until(pilot, lambda: "n new" in screen_text(app).splitlines()[-1])
+        await pilot.press("slash", "m")
+        await until(pilot, lambda: "n new" not in screen_text(app).splitlines()[-1])
+        await pilot.press("enter")
+        await until(pilot, lambda: "n new" in screen_text(app).splitlines()[-1])
 
 
 async def test_the_editor_colours_code_and_keeps_what_is_typed(place: Path) -> None:
