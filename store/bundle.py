@@ -25,7 +25,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
-from rlgpt.store import atomic, revision
+from rlgpt.store import atomic, foreign, revision
 from rlgpt.store.errors import BadBundle, BadPlace, Damaged, DiskFull, StoreError
 from rlgpt.store.folder import ARTIFACTS, DATABASE, ID, Place, SessionFolder, free_bytes, path_of, prepare, root
 from rlgpt.store.snapshot import copy_database, without_evidence_bulk
@@ -84,6 +84,7 @@ def import_bundle(source: Path) -> SessionFolder:
         try:
             _unpack(archive, manifest, staged.staging)
             check_database(staged.staging / DATABASE, str(manifest["id"]))
+            foreign.mark(staged.staging)
             return staged.publish()
         except BaseException:
             staged.drop()

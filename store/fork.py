@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rlgpt.store import artifacts, query, schema, tables
+from rlgpt.store import artifacts, foreign, query, schema, tables
 from rlgpt.store.creation import free_name, making
 from rlgpt.store.database import address
 from rlgpt.store.errors import BadValue, StoreError
@@ -115,6 +115,8 @@ def fork(
                     raise BadFork(f"session {parent.id} lost the file {artifact} while it was forked") from error
         if skills and skills not in artifacts_kept:
             artifacts.put(staged.staging / "artifacts", no_skills)
+        if foreign.is_foreign(parent.path):
+            foreign.mark(staged.staging)
         return staged.publish()
 
 

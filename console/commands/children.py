@@ -14,10 +14,12 @@ from typing import Any
 
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.limits import need_room
-from rlgpt.store import address
-from rlgpt.store.folder import DATABASE, check_place
+from rlgpt.store import address, foreign
+from rlgpt.store.folder import DATABASE, SessionFolder, check_place
 from rlgpt.store.home import GAMES_ON
 from rlgpt.store.placing import placed_on
+from rlgpt.store.reader import Reader
+from rlgpt.store.row_types import JsonObject
 from rlgpt.store.soundness import torn
 
 SERVICE = "training.service"
@@ -106,6 +108,12 @@ def check_start() -> str:
     return store
 
 
+def need_trust(folder: Path, settings: JsonObject) -> None:
+    """Raises Failure where settings that somebody else wrote reach what is the operator's own."""
+    if why := foreign.danger(folder, settings):
+        raise Failure(f"{why}.", Exit.REFUSED)
+
+
 def start_worker(folder: Path) -> int:
     """Start the session's supervisor, or what follows it on a cluster: it outlives this process and holds no descriptor
     of it. Returns its pid.
@@ -118,6 +126,8 @@ def start_worker(folder: Path) -> int:
     store = check_start()
     if damage := torn(folder / DATABASE):
         raise damage
+    with Reader(SessionFolder(folder)) as reader:
+        need_trust(folder, reader.history_at().session["settings"])
     module = CLUSTER if placed_on(folder) else SUPERVISOR
     log = os.open(folder / "worker.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:

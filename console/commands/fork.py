@@ -67,6 +67,8 @@ def fork(
     if start or llm:  # or the session would be made and fail at once
         with Reader(parent) as reader:
             settings = settings_of(reader.history_at().session["settings"], changes)
+        if start:
+            children.need_trust(parent.path, settings.model_dump(mode="json"))
         model_kind(settings.llm.kind)  # the session that the parent replayed may be gone
         children.ask("models", {"settings": settings.model_dump(mode="json", exclude_unset=True)})
         if start:

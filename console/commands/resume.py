@@ -12,6 +12,7 @@ from rlgpt.console.commands.elsewhere import end_with
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.follow import is_cut_off
 from rlgpt.console.commands.words import GamesOn, Json, On, complete_session
+from rlgpt.store import foreign
 from rlgpt.store.address import has_store, reached_at, source_of
 from rlgpt.store.errors import StoreError
 from rlgpt.store.folder import SessionFolder, sessions
@@ -30,6 +31,9 @@ def resume(
     everything: Annotated[
         bool, typer.Option("--all", help="Every session whose worker died, or was ended by a signal.")
     ] = False,
+    trust_settings: Annotated[
+        bool, typer.Option("--trust-settings", help="Let an imported session use the key, or the host, that it names.")
+    ] = False,
     games_on: GamesOn = "",
     on: On = "",
     json: Json = False,
@@ -37,6 +41,8 @@ def resume(
     """Go on with a paused session, or start the worker of a dead one again."""
     if bool(session) == everything:
         raise Failure("say which session to resume, or --all for every one that died.", Exit.USAGE)
+    if everything and trust_settings:
+        raise Failure("--all trusts no settings: name the session that --trust-settings is for.", Exit.USAGE)
     if everything and on:
         raise Failure("--all starts each session where it was: name the one that is to move with --on.", Exit.USAGE)
     children.play_games_on(games_on, on)
@@ -51,6 +57,8 @@ def resume(
             _need_cluster(on or placed_on(folder.path))
             if on:
                 place(folder.path, on)
+            if trust_settings:
+                foreign.trust(folder.path)
             _restart(folder)
         resumed = [folder]
     else:

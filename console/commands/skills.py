@@ -11,7 +11,7 @@ import typer
 from rlgpt.console.commands import output, piped
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.files import new_file
-from rlgpt.console.commands.words import Json, path_from
+from rlgpt.console.commands.words import Json, beginning_with, path_from
 from rlgpt.console.sanitise import clean_lines
 from rlgpt.console.view.numbers import rate
 from rlgpt.store import skills as library
@@ -19,7 +19,7 @@ from rlgpt.store.errors import BadSkill
 
 
 def complete_skill(incomplete: str) -> list[str]:
-    return sorted({skill.name for skill in library.skills() if skill.name.startswith(incomplete)})
+    return sorted(set(beginning_with(incomplete, (skill.name for skill in library.skills()))))
 
 
 Wanted = Annotated[

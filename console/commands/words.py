@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,21 +11,27 @@ import typer
 
 from rlgpt.console.commands import children
 
+_PLAIN = re.compile(r"[\w.@%+=:,/-]+", re.ASCII)
+
+
+def beginning_with(incomplete: str, words: Iterable[str]) -> list[str]:
+    """Those that a shell may be offered: zsh evaluates what it completes, and a name of an imported session may be
+    `$(...)`. https://github.com/fastapi/typer/blob/master/typer/_completion_classes.py"""
+    return [word for word in words if word.startswith(incomplete) and _PLAIN.fullmatch(word)]
+
 
 def complete_session(incomplete: str) -> list[str]:
     """Ids and names that begin with what was typed."""
     from rlgpt.store.catalog import names
 
-    words = (word for session in reversed(names().items()) for word in session)
-    return [word for word in words if word.startswith(incomplete)]
+    return beginning_with(incomplete, (word for session in reversed(names().items()) for word in session))
 
 
 def complete_compared(incomplete: str) -> list[str]:
     """As `complete_session`, and the names of experiments."""
     from rlgpt.store import experiments
 
-    names = (name for name in experiments.names() if name.startswith(incomplete))
-    return [*complete_session(incomplete), *names]
+    return [*complete_session(incomplete), *beginning_with(incomplete, experiments.names())]
 
 
 def complete_task(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -37,7 +45,7 @@ def complete_task(ctx: typer.Context, incomplete: str) -> list[str]:
     if remembered is None:
         remembered = children.ask("tasks", {"world": world})
         answers.remember(file, remembered)
-    return [task["id"] for task in remembered["tasks"] if task["id"].startswith(incomplete)]
+    return beginning_with(incomplete, (task["id"] for task in remembered["tasks"]))
 
 
 def _not_empty(ctx: typer.Context, param: typer.CallbackParam, value: str) -> str:
