@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from rlgpt.store.plain import MOST_BITS
 from rlgpt.training.ordered_sets import FrozenSet
 from rlgpt.training.worlds.optional_parts import DrawsViews, ShowsMoments, describe_view, offers
 from rlgpt.training.worlds.protocol import World
 
 DEPTH = 4
 ENTRIES = 40
+OWN_DEPTH = 20
+"""Of a world's own description, which says itself what is short enough: this ends only what holds itself."""
+TEXT = 200
+"""Characters of what is no plain data."""
 
 
 class Describer:
@@ -28,7 +33,7 @@ class Describer:
         view = self._view(packed)
         own = describe_view(self._module, view)
         if own is not None:
-            return own
+            return {_name(key): _plain(value, OWN_DEPTH, None) for key, value in own.items()}
         names = [name for name in dir(view) if not name.startswith("_")]
         values = {name: getattr(view, name) for name in names}
         return {name: _plain(value, DEPTH) for name, value in values.items() if not callable(value)}
@@ -36,7 +41,8 @@ class Describer:
     def moment(self, packed: bytes) -> dict[str, Any]:
         """A line of a timeline: few values, all of them short."""
         if offers(self._module, ShowsMoments):
-            return {name: _plain(value, 2) for name, value in self._module.moment(self._view(packed)).items()}
+            moment = self._module.moment(self._view(packed))
+            return {_name(key): _plain(value, 2) for key, value in moment.items()}
         return {name: value for name, value in self(packed).items() if isinstance(value, bool | int | float | str)}
 
     def picture(self, packed: bytes) -> str:
@@ -61,13 +67,28 @@ def difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _plain(value: Any, depth: int, entries: int | None = ENTRIES) -> Any:
+    """As a row may hold it: an evaluation must not end because of what is only shown of it."""
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:  # a bit board, for example
+        return f"a whole number of {value.bit_length():,} bits"
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if depth and isinstance(value, Mapping):
-        return {str(key): _plain(item, depth - 1) for key, item in list(value.items())[:ENTRIES]}
+        return {_name(key): _plain(item, depth - 1, entries) for key, item in list(value.items())[:entries]}
     if depth and isinstance(value, set | frozenset):
-        return sorted((_plain(item, depth - 1) for item in value), key=repr)[:ENTRIES]
+        return sorted((_plain(item, depth - 1, entries) for item in value), key=repr)[:entries]
     if depth and isinstance(value, tuple | list | FrozenSet):
-        return [_plain(item, depth - 1) for item in list(value)[:ENTRIES]]
-    return repr(value)[:200]
+        return [_plain(item, depth - 1, entries) for item in list(value)[:entries]]
+    return _text(value, repr)
+
+
+def _name(key: object) -> str:
+    return key if isinstance(key, str) else _text(key, str)
+
+
+def _text(value: object, write: Callable[[object], str]) -> str:
+    """Python writes no whole number of more than 4,300 digits, neither alone nor inside something."""
+    try:
+        return write(value)[:TEXT]
+    except Exception:
+        return f"a {type(value).__name__}"
