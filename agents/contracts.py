@@ -191,6 +191,15 @@ class Branches(Reply):
     """After which the value estimate stands for the rest."""
 
 
+SHORTEST, LONGEST = 10, 20_000
+"""Env steps of a training episode."""
+
+
+def training_horizon(horizon: int) -> int:
+    """Of a task with this horizon. Episodes of a shorter one end by themselves, of a longer one they are cut off."""
+    return max(SHORTEST, min(LONGEST, horizon))
+
+
 class RlConfigReply(Reply):
     """The fast agent instantiating RL as a tool: what the policy sees, may do, is rewarded for, and for how long."""
 
@@ -214,7 +223,7 @@ class RlConfigReply(Reply):
     """Env steps after which an option hands control back."""
     primitive_steps: int = Field(default=1, ge=1, le=16)
     """Env steps that a primitive is repeated for."""
-    horizon: int = Field(ge=10, le=20_000)
+    horizon: int = Field(ge=SHORTEST, le=LONGEST)
     """Env steps of a training episode."""
     env_steps: int = Field(ge=0, le=100_000_000)
     """Of this training."""

@@ -8,7 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlgpt.agents.choice import GOOD_TRIAL_RATE
-from rlgpt.agents.contracts import FOLLOW_PLAN, CodeReply, Hyperparameters, RewardTerm, RlConfigReply
+from rlgpt.agents.contracts import (
+    FOLLOW_PLAN,
+    CodeReply,
+    Hyperparameters,
+    RewardTerm,
+    RlConfigReply,
+    training_horizon,
+)
 from rlgpt.agents.rules.book import Book, ScriptEntry
 from rlgpt.agents.rules.planning import SIGNED
 from rlgpt.agents.rules.question import Question, rate_of
@@ -177,7 +184,7 @@ def configure(question: Question) -> RlConfigReply:
         plan_prior=plan_prior,
         primitive_steps=int(advised.get("primitive_steps", 1)),
         option_cap=_limit(world, "option_cap", MAX_OPTION_STEPS),
-        horizon=max(10, min(20_000, horizon)),
+        horizon=training_horizon(horizon),
         env_steps=_advised_env_steps(request, rollout, int(advised["env_steps"]), last)
         if "env_steps" in advised
         else _env_steps(request, rollout, growing=patient or score),
@@ -206,7 +213,7 @@ def _configure_offered(question: Question, offered: list[str]) -> RlConfigReply:
         plan_prior=0.95,
         prior_kl=0.02,
         option_cap=OPTION_STEPS,
-        horizon=max(10, min(20_000, int(world.get("horizon", 1000)))),
+        horizon=training_horizon(int(world.get("horizon", 1000))),
         env_steps=_env_steps(question["request"], settings.n_steps * settings.n_envs, growing=True),
         hyperparameters=settings,
         note=SIGNED + f"the plan acts, and the policy learns when to call {', '.join(offered)}.",

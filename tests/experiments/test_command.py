@@ -22,7 +22,7 @@ from rlgpt.store import folder
 from rlgpt.store.errors import StoreError
 from rlgpt.store.experiments import NoExperiment
 from rlgpt.store.lease import Lease
-from rlgpt.store.settings import LoopSettings
+from rlgpt.store.settings import LoopSettings, settle
 from rlgpt.training.experiments import bill, requests
 from rlgpt.training.experiments.__main__ import RUNNER, main
 from rlgpt.training.experiments.declared import Undeclared
@@ -32,6 +32,7 @@ from rlgpt.training.service.__main__ import answer
 from rlgpt.training.session import creation
 from rlgpt.training.session.creation import CannotCreate
 from tests.store.keeping import PATIENCE, until
+from tests.worlds.corridor import TASKS
 
 BILL: dict[str, Any] = {
     "name": "critic-wake_up", "about": "with and without", "declared": 4, "sessions": 3, "tasks": ["wake_up"],
@@ -71,6 +72,17 @@ def test_the_bill_of_the_real_thing_is_a_record_and_an_unknown_task_a_sentence(
     assert not folder.sessions()
     assert cli.run(["experiment", "critic", "fly", *world, "--dry-run"]) == 2
     assert "has no task 'fly'" in json.loads(capsys.readouterr().out)["error"]
+
+
+@pytest.mark.parametrize("horizon", [5, 30_000])
+def test_a_task_shorter_or_longer_than_a_training_episode_may_be_is_priced(
+    monkeypatch: pytest.MonkeyPatch, horizon: int
+) -> None:
+    monkeypatch.setitem(TASKS, "take_key", replace(TASKS["take_key"], horizon=horizon))
+    monkeypatch.setattr(bill, "PROBE", 64)
+    monkeypatch.setattr(bill, "WARM_UP", 64)
+    settings = settle({"task": "take_key", "world": "tests.worlds.corridor:make_world"})
+    assert bill.measured_rate(settings).env_steps_per_second > 0
 
 
 def test_seeds_begin_where_they_are_told_to(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rlgpt.agents.contracts import Hyperparameters, RewardTerm, RlConfigReply
+from rlgpt.agents.contracts import Hyperparameters, RewardTerm, RlConfigReply, training_horizon
 from rlgpt.agents.endpoint import endpoints
 from rlgpt.store.calls import TOKENS_PER_CALL, usual_by_role
 from rlgpt.store.errors import StoreError
@@ -113,8 +113,8 @@ def _probe(settings: Settings) -> float:
     world, task = registry.get(settings.world), settings.task
     config = RlConfigReply(
         target="", observation=list(world.default_features), reward=[RewardTerm(term="world", weight=1.0)],
-        primitives=[p.name for p in world.primitives], options=[], horizon=world.tasks[task].horizon,
-        env_steps=PROBE, hyperparameters=Hyperparameters(),
+        primitives=[p.name for p in world.primitives], options=[],
+        horizon=training_horizon(world.tasks[task].horizon), env_steps=PROBE, hyperparameters=Hyperparameters(),
     )  # fmt: skip
     config = observed(config, settings.observation)
     host = open_host(world, lanes=config.hyperparameters.n_envs)
