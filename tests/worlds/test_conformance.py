@@ -13,6 +13,7 @@ from rlgpt.training.ordered_sets import FrozenSet
 from rlgpt.training.worlds import optional_parts, registry
 from rlgpt.training.worlds.conformance import check
 from rlgpt.training.worlds.optional_parts import WorldEvent
+from rlgpt.training.worlds.packed import VIEW_CAP
 from rlgpt.training.worlds.protocol import Feature, Script, WorldFailed
 from rlgpt.training.worlds.unchanging import find_flaw
 from tests.worlds import corridor_host
@@ -125,6 +126,25 @@ def test_it_names_the_feature_that_no_network_can_take_in(feature, why):
 
     finding = finding_of(Bounded(), "features keep their shapes and ranges")
     assert finding.ok is not bool(why) and why in finding.why, finding.why
+
+
+class Wide(CorridorEnv):
+    """Its views decode, whatever stands behind them."""
+
+    size = VIEW_CAP + 1
+
+    def view(self, whole):
+        return super().view(whole).ljust(self.size, b"\0")
+
+
+def test_it_refuses_a_view_that_is_too_large_to_be_sent(monkeypatch):
+    decode = corridor_host.View
+    monkeypatch.setattr(corridor_host, "View", lambda packed: decode(packed[:8]))
+    finding = finding_of(world_of(Wide), "views decode and cannot be changed")
+    told = "view() gave 2,097,153 bytes at step 0 of an episode of take_coin; at most 2,097,152 can be sent."
+    assert not finding.ok and finding.why == told
+    monkeypatch.setattr(Wide, "size", VIEW_CAP)
+    assert finding_of(world_of(Wide), "views decode and cannot be changed").ok
 
 
 def test_a_version_is_text():

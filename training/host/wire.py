@@ -14,7 +14,8 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 FRAME = Struct("<III")
 """Body length, sequence number, message kind. The reply repeats sequence and kind."""
-FRAME_CAP = 1 << 22
+FIELD_CAP = 1 << 22
+"""Bytes of any one field of a message to a host; `worlds.packed` keeps views below it."""
 REPLY_CAP = 1 << 18
 TEXT_CAP = 2_000
 """Bytes of any one text in a reply."""
@@ -109,7 +110,7 @@ class Writer:
 class Reader:
     """Reads what a `Writer` wrote; anything else raises `WireError`."""
 
-    def __init__(self, body: bytes | memoryview, text_cap: int = FRAME_CAP) -> None:
+    def __init__(self, body: bytes | memoryview, text_cap: int = FIELD_CAP) -> None:
         self.body = memoryview(body)
         self.at = 0
         self.text_cap = text_cap

@@ -10,6 +10,7 @@ import numpy as np
 from rlgpt.training.host.api import Ask, Host, Programs
 from rlgpt.training.options.slots import CodedAction, Slot, build_slots
 from rlgpt.training.seeds import episode_seed
+from rlgpt.training.worlds.packed import packed_view
 from rlgpt.training.worlds.protocol import World
 
 STATES = 64
@@ -27,7 +28,7 @@ def walk_views(world: World, task: str, seed: int) -> list[bytes]:
     views: list[bytes] = []
     walks = 0
     while len(views) < STATES:
-        views.append(env.view(True))
+        views.append(packed_view(env, True))
         for _ in range(STRIDE):
             legal = env.action_masks()
             action = [int(draw.choice(legal[a:b].nonzero()[0])) for a, b in pairwise(edges)]

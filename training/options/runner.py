@@ -22,6 +22,7 @@ from rlgpt.training.options.observation import Observation
 from rlgpt.training.options.slots import FOLLOW, ActionSpace, Slot
 from rlgpt.training.worlds.bounds import command_flaw
 from rlgpt.training.worlds.optional_parts import StepsElsewhere, ending_of, is_slow, offers, reset_turns
+from rlgpt.training.worlds.packed import packed_view
 from rlgpt.training.worlds.protocol import NativeAction, World, WorldFailed
 
 PLAN_ITEM = 0x8000
@@ -254,7 +255,7 @@ class OptionRunner:
                 whole = opens or lane.fresh or not lane.synced
                 ask = Ask(
                     lane.index,
-                    lane.env.view(whole),
+                    packed_view(lane.env, whole),
                     self._program(lane.slot) if opens else None,
                     phase == "running",
                     lane.fresh,
@@ -457,4 +458,4 @@ class OptionRunner:
         if lane.trace is not None:
             lane.trace.start(lane.env)
         if self._keeps_start and not lane.moved:
-            lane.start_view = lane.env.view(True)
+            lane.start_view = packed_view(lane.env, True)

@@ -14,6 +14,7 @@ from rlgpt.training.options.runner import PLAN_ITEM
 from rlgpt.training.options.slots import ActionSpace, primitive_names
 from rlgpt.training.rollouts.evidence import Describer
 from rlgpt.training.worlds.optional_parts import survey_of
+from rlgpt.training.worlds.packed import packed_view
 from rlgpt.training.worlds.protocol import Env, NativeAction, World
 
 EVERY = 25
@@ -55,7 +56,7 @@ class Trace:
         """Of the world, at the end."""
 
     def start(self, env: Env) -> None:
-        first = Moment(env.steps, "", "", 0, (), env.view(True))
+        first = Moment(env.steps, "", "", 0, (), packed_view(env, True))
         self.timeline = [first]
         self.last_moments.clear()
         self.last_moments.append(first)
@@ -63,7 +64,7 @@ class Trace:
     def step(self, lane: Lane, command: NativeAction) -> None:
         doing, source_hash = self._doing(lane)
         line = lane.line if source_hash else 0
-        moment = Moment(lane.env.steps, doing, source_hash, line, command, lane.env.view(True))
+        moment = Moment(lane.env.steps, doing, source_hash, line, command, packed_view(lane.env, True))
         self.last_moments.append(moment)
         if moment.step - self.timeline[-1].step >= EVERY:
             self.timeline.append(moment)

@@ -39,6 +39,7 @@ from rlgpt.training.rollouts.trial_result import (
     judge_trials,
 )
 from rlgpt.training.worlds.optional_parts import ending_of, side_by_side
+from rlgpt.training.worlds.packed import packed_view
 from rlgpt.training.worlds.protocol import World
 
 if TYPE_CHECKING:
@@ -339,7 +340,7 @@ class _TrialRunner:
     def _arrive(self, lane: Lane) -> None:
         note: _TrialProgress = lane.note
         note.stage, note.arrived, note.item_from = "item", True, lane.env.steps
-        note.before = lane.env.view(True)
+        note.before = packed_view(lane.env, True)
         assert lane.trace is not None
         lane.trace.start(lane.env)
         note.yielded_from = len(lane.commands or ())
@@ -356,7 +357,7 @@ class _TrialRunner:
         commands = (lane.commands or [])[note.yielded_from :]
         names = [self._names.get(command, str(command)) for command in commands]
         lost = self._lost(lane, episode) if episode.needed and not done else None
-        self._finished_trials.append(FinishedTrial(episode, note.before, lane.env.view(True), names, lost))
+        self._finished_trials.append(FinishedTrial(episode, note.before, packed_view(lane.env, True), names, lost))
         if isinstance(lane.film, Film):
             self._reels.add(episode.kind, self._seeds.index(note.seed), lane.film.end(lane.total))
 

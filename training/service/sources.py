@@ -11,6 +11,7 @@ from rlgpt.training.host.client.open_host import open_host
 from rlgpt.training.options.slots import primitive_names
 from rlgpt.training.rollouts.dry_views import dry_views
 from rlgpt.training.seeds import episode_seed
+from rlgpt.training.worlds.packed import packed_view
 from rlgpt.training.worlds.protocol import World
 
 LONGEST_FILE = 1 << 20
@@ -117,7 +118,7 @@ def _trial(
     env = world.make(task)
     try:
         env.reset(episode_seed(seed, "trial", 0))
-        ask = Ask(0, env.view(True), open=0, episode_start=True)
+        ask = Ask(0, packed_view(env, True), open=0, episode_start=True)
         yields: list[object] = []
         while True:
             answer = host.tick([ask])[0]
@@ -137,7 +138,7 @@ def _trial(
             if len(yields) == steps:
                 outcome = "steps"
                 break
-            ask = Ask(0, env.view(False), resume=True, step=env.steps)
+            ask = Ask(0, packed_view(env, False), resume=True, step=env.steps)
     finally:
         env.close()
     return {"outcome": outcome, "message": message, "yields": yields, "env_steps": len(yields)}

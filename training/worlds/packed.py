@@ -1,0 +1,17 @@
+"""The packed views of an env, as they are sent to the action host and kept of an episode."""
+
+from __future__ import annotations
+
+from rlgpt.training.worlds.protocol import Env, WorldFailed
+
+VIEW_CAP = 2 << 20
+"""Bytes of a view. The views of a dry run are sent together, three dozen of them, to a process that has 256 MiB."""
+
+
+def packed_view(env: Env, whole: bool) -> bytes:
+    """`Env.view`. Raises WorldFailed for one that is too large to be sent."""
+    packed = env.view(whole)
+    if len(packed) > VIEW_CAP:
+        place = f"at step {env.steps} of an episode of {env.task.id}"
+        raise WorldFailed(f"view() gave {len(packed):,} bytes {place}; at most {VIEW_CAP:,} can be sent.")
+    return packed
