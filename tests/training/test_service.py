@@ -17,6 +17,7 @@ from rlgpt.training.options.slots import primitive_names
 from rlgpt.training.service import questions
 from rlgpt.training.service.__main__ import answer
 from rlgpt.training.service.sources import tried
+from rlgpt.training.worlds import registry
 from rlgpt.training.worlds.protocol import NativeAction, WorldFailed
 from tests.options.fake_host import FakeHost
 from tests.worlds import corridor_host
@@ -92,6 +93,45 @@ def test_an_error_of_a_world_is_no_mistake_of_who_asks(
     told = answer(json.dumps(question | {"file": str(action)}))
     assert told["exit_code"] == 1 and re.search(rf"failed in failing\.py, line \d+: {sentence}", told["error"]), told
     assert answer(json.dumps(question | {"file": str(tmp_path / "none.py")}))["exit_code"] == 2
+
+
+FAILING_WORLD = "tests.worlds.failing:make_failing"
+OF_A_WORLD = {"world": FAILING_WORLD, "task": "open_door"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"ask": "experiment_bill", "request": {"kind": "x", "settings": OF_A_WORLD}},
+        {"ask": "experiment_bill", "request": {"kind": "x", "settings": {"task": "open_door"}}},
+        {"ask": "cluster", "on": "here", "settings": OF_A_WORLD},
+        {"ask": "try_action", "file": "a.py"},
+        {"ask": "create", "settings": {"task": "open_door"}},
+    ],
+)
+def test_an_error_of_a_world_is_told_as_its_own_wherever_a_question_names_it(
+    monkeypatch: pytest.MonkeyPatch, question: dict[str, Any]
+) -> None:
+    """Where none is named it is the usual one, which a world of somebody else stands in for here."""
+    known = registry.get
+    monkeypatch.setenv(FAILS, "raises")
+    monkeypatch.setattr(registry, "get", lambda name: known(FAILING_WORLD if name == "crafter" else name))
+
+    def asked(*_: object) -> None:
+        registry.get(FAILING_WORLD).make("open_door").reset(0)
+
+    for place in ("experiments.requests.bill_of", "cluster.nodes.describe_nodes", "service.sources.try_file"):
+        monkeypatch.setattr(f"rlgpt.training.{place}", asked)
+    monkeypatch.setattr("rlgpt.training.session.creation.create", asked)
+    told = answer(json.dumps(question))
+    sentence = r"^The world \w+ failed in failing\.py, line \d+: ValueError: the door is stuck and so is the window$"
+    assert told["exit_code"] == 1 and re.search(sentence, told["error"]), told
+
+
+@pytest.mark.parametrize("settings", [7, [], None])
+def test_a_request_of_another_form_is_answered_too(settings: object) -> None:
+    told = answer(json.dumps({"ask": "experiment_bill", "request": {"settings": settings}}))
+    assert set(told) == {"error", "exit_code"}
 
 
 class FromOne(CorridorWorld):

@@ -46,15 +46,24 @@ def answer(line: str) -> dict[str, Any]:
 def _of_the_world(error: BaseException, arguments: dict[str, Any]) -> Refusal | None:
     """Of an exception that the code of the world asked about has let out: whatever its type, it is no mistake of the
     operator's, who reads where it happened. None for any other, and for those by which a world says something."""
-    told = arguments.get("settings") or arguments
-    if isinstance(error, (UnknownWorld, UnknownTask, WorldFailed)) or "world" not in told:
+    name = _world_in(arguments)
+    if isinstance(error, (UnknownWorld, UnknownTask, WorldFailed)) or not name:
         return None
     try:
-        world = registry.get(str(told["world"]))
+        world = registry.get(name)
     except UnknownWorld:
         return None
     sentence = world_fault(error, world)
     return Refusal(sentence, UNEXPECTED) if sentence else None
+
+
+def _world_in(arguments: dict[str, Any]) -> str:
+    """The name of the world that a question is about; empty where it is about none."""
+    request = arguments.get("request")
+    settings = (request if isinstance(request, dict) else arguments).get("settings")
+    if isinstance(settings, dict) and settings:
+        return str(settings.get("world", "crafter"))
+    return str(arguments.get("world", ""))
 
 
 def _parsed(line: str) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -64,14 +73,15 @@ def _parsed(line: str) -> tuple[Callable[..., Any], dict[str, Any]]:
         raise ValueError(f"not a question: {line.strip():.80}; there are {', '.join(QUESTIONS)}")
     ask = QUESTIONS[str(request.pop("ask"))]
     try:
-        inspect.signature(ask).bind(**request)
+        bound = inspect.signature(ask).bind(**request)
     except TypeError as error:
         raise ValueError(f"{ask.__name__}: {error}") from None
     types = get_type_hints(ask)
     for name, value in request.items():
         if not isinstance(value, get_origin(types[name]) or types[name]):
             raise ValueError(f"{ask.__name__}: {name} cannot be {value!r:.40}")
-    return ask, request
+    bound.apply_defaults()  # `try_action` need not name its world
+    return ask, dict(bound.arguments)
 
 
 def _private_streams() -> tuple[TextIO, TextIO]:
