@@ -18,10 +18,11 @@ from rlgpt.training.service import questions
 from rlgpt.training.service.__main__ import answer
 from rlgpt.training.service.sources import tried
 from rlgpt.training.worlds import registry
+from rlgpt.training.worlds.packed import VIEW_CAP
 from rlgpt.training.worlds.protocol import NativeAction, WorldFailed
 from tests.options.fake_host import FakeHost
 from tests.worlds import corridor_host
-from tests.worlds.corridor import CorridorWorld
+from tests.worlds.corridor import CorridorEnv, CorridorWorld
 from tests.worlds.failing import FAILS
 
 NOISY_WORLD = """
@@ -150,6 +151,22 @@ def test_what_was_tried_is_told_by_the_names_of_the_primitives(monkeypatch: pyte
     source = 'def all_three(view):\n    yield "right"\n    yield "left"\n    yield "use"\n'
     told = tried(FromOne(), FakeHost(FromOne().host_module), source, "", "take_coin", 0, 10)
     assert told["yields"] == ["right", "left", "use"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (None, "view() gave None at step 0 of an episode of take_coin; bytes were expected."),
+        (bytes(VIEW_CAP + 1), "view() gave 2,097,153 bytes at step 0 of an episode of take_coin; at most 2,097,152"),
+    ],
+)
+def test_what_is_no_view_is_a_sentence_before_a_source_is_judged_by_it(
+    monkeypatch: pytest.MonkeyPatch, given: object, sentence: str
+) -> None:
+    monkeypatch.setattr(CorridorEnv, "view", lambda env, whole: given)
+    source = 'def walk(view):\n    yield "right"\n'
+    with pytest.raises(WorldFailed, match=re.escape(sentence)):
+        tried(CorridorWorld(), FakeHost(CorridorWorld().host_module), source, "", "take_coin", 0, 10)
 
 
 def test_a_command_that_is_a_list_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,6 +147,18 @@ def test_it_refuses_a_view_that_is_too_large_to_be_sent(monkeypatch):
     assert finding_of(world_of(Wide), "views decode and cannot be changed").ok
 
 
+@pytest.mark.parametrize("given", [None, bytearray(8), "view"])
+def test_it_says_that_a_view_is_no_bytes(given):
+    class Blind(CorridorEnv):
+        def view(self, whole):
+            return given
+
+    told = {one.what: one.why for one in check(world_of(Blind)) if not one.ok}
+    for promise in ("views decode and cannot be changed", "optional parts are well formed"):
+        assert told[promise] == f"view() gave {given!r} at step 0 of an episode of take_coin; bytes were expected."
+    assert told["answers are of the right types"] == f"view(True) is {given!r}, no bytes"
+
+
 def test_a_version_is_text():
     world = CorridorWorld()
     world.version = 3

@@ -9,9 +9,14 @@ VIEW_CAP = 2 << 20
 
 
 def packed_view(env: Env, whole: bool) -> bytes:
-    """`Env.view`. Raises WorldFailed for one that is too large to be sent."""
-    packed = env.view(whole)
+    """`Env.view`. Raises WorldFailed for what is no bytes, and for one that is too large to be sent."""
+    packed: object = env.view(whole)
+    if not isinstance(packed, bytes):
+        raise WorldFailed(f"view() gave {packed!r:.40} {_moment(env)}; bytes were expected.")
     if len(packed) > VIEW_CAP:
-        place = f"at step {env.steps} of an episode of {env.task.id}"
-        raise WorldFailed(f"view() gave {len(packed):,} bytes {place}; at most {VIEW_CAP:,} can be sent.")
+        raise WorldFailed(f"view() gave {len(packed):,} bytes {_moment(env)}; at most {VIEW_CAP:,} can be sent.")
     return packed
+
+
+def _moment(env: Env) -> str:
+    return f"at step {env.steps} of an episode of {env.task.id}"

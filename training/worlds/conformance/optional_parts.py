@@ -26,6 +26,7 @@ from rlgpt.training.worlds.optional_parts import (
     report_to,
     survey_of,
 )
+from rlgpt.training.worlds.packed import packed_view
 from rlgpt.training.worlds.protocol import World, WorldFailed
 from rlgpt.training.worlds.unchanging import public_data
 
@@ -65,7 +66,7 @@ def _optional_host_parts(world: World) -> list[str]:
     host, parts = import_module(world.host_module), []
     env = world.make(longest_task(world))
     env.reset(1)
-    view = host.decoder().view(env.view(True))
+    view = host.decoder().view(packed_view(env, True))
     if offers(env, TellsEnding):
         parts.append("ending")
         cause, vitals = env.ending()
