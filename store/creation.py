@@ -8,14 +8,14 @@ import itertools
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel
 
-from rlgpt.store import schema, tables
+from rlgpt.store import artifacts, schema, tables
 from rlgpt.store.catalog import names
 from rlgpt.store.errors import BadPlace, DiskFull
-from rlgpt.store.folder import DATABASE, SessionFolder, Staging, prepare, root
+from rlgpt.store.folder import ARTIFACTS, DATABASE, SessionFolder, Staging, prepare, root
 from rlgpt.store.row_types import JsonObject, TaskInfo
 from rlgpt.store.rows import encode
 from rlgpt.store.settings import MOST_LETTERS
@@ -30,13 +30,16 @@ def create(
     versions: JsonObject,
     name: str | None = None,
     parent: tuple[str, int] | None = None,
+    files: Sequence[bytes] = (),
+    session_id: str = "",
 ) -> SessionFolder:
-    """A new session, whole on the disk or not there at all. Raises BadPlace.
+    """A new session, whole on the disk or not there at all. Raises BadPlace; AlreadyThere for a `session_id` in use.
 
-    `settings` needs `task` and `world`; its dump is stored as it is. `parent` is (session id, seq) of a fork.
+    `settings` needs `task` and `world`; its dump is stored as it is. `parent` is (session id, seq) of a fork, `files`
+    are artifacts that it has from the beginning.
     """
     tree = settings.model_dump(mode="json")
-    staged = prepare()
+    staged = prepare(session_id or None)
     try:
         with making(staged):
             row = tables.Session(
@@ -58,6 +61,8 @@ def create(
                 schema.create(base)
                 schema.insert(base, encode(row))
                 base.commit()
+            for body in files:
+                artifacts.put(staged.staging / ARTIFACTS, body)
             return staged.publish()
     except (sqlite3.Error, OSError) as error:
         raise BadPlace(f"cannot make a session in {root()}: {error}") from error

@@ -53,7 +53,7 @@ class Manifest:
         return path_of(self.name)
 
     def made(self, planned: Planned, session_id: str) -> Planned:
-        """Note that a session was made; returns its new entry."""
+        """Note that a session is made under this id, or none after all; returns its new entry."""
         placed = replace(planned, id=session_id)
         self.sessions[self.sessions.index(planned)] = placed
         self.save()

@@ -22,6 +22,7 @@ from rlgpt.store import folder
 from rlgpt.store.errors import StoreError
 from rlgpt.store.experiments import NoExperiment
 from rlgpt.store.lease import Lease
+from rlgpt.store.reader import Reader
 from rlgpt.store.settings import LoopSettings, settle
 from rlgpt.training.experiments import bill, requests
 from rlgpt.training.experiments.__main__ import RUNNER, main
@@ -143,6 +144,20 @@ def test_an_unknown_price_is_called_unknown(
     monkeypatch.setattr(experiment.children, "ask", lambda name, arguments: unpriced)
     assert cli.run(["experiment", "critic", "--dry-run"]) == 0
     assert "the price of mine is unknown; the budgets allow 15.00 USD" in capsys.readouterr().out
+
+
+def test_a_session_is_not_there_before_its_skills_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process killed in between would leave one that no worker can go on with."""
+    published, there = folder.Staging.publish, list[str]()
+
+    def publish(staged: folder.Staging) -> folder.SessionFolder:
+        there.extend(path.name for path in (staged.staging / folder.ARTIFACTS).iterdir())
+        return published(staged)
+
+    monkeypatch.setattr(folder.Staging, "publish", publish)
+    made = creation.create({"task": "take_key", "world": "tests.worlds.corridor:make_world"}, session_id="here")
+    with Reader(folder.SessionFolder(Path(made["folder"]))) as reader:
+        assert there == [reader.history_at().session["versions"]["skills"]] and made["id"] == "here"
 
 
 def test_two_processes_do_not_run_the_same_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from rlgpt.store import creation
 from rlgpt.store.experiments import Manifest
-from rlgpt.store.folder import SessionFolder, root
+from rlgpt.store.folder import SessionFolder, new_id, root, sessions
 from rlgpt.store.lease import Lease
 from rlgpt.store.placing import place, placed_on
 from rlgpt.store.reader import Reader
@@ -40,8 +40,9 @@ class Stage:
         self.seconds = 0.0
         self.children: list[subprocess.Popen[bytes]] = []
 
-    def make(self, settings: Mapping[str, Any]) -> str:
-        return creation.create(settle(settings), task_info=INFO, world_version="1", versions={}).id
+    def make(self, settings: Mapping[str, Any], session_id: str = "") -> str:
+        made = creation.create(settle(settings), task_info=INFO, world_version="1", versions={}, session_id=session_id)
+        return made.id
 
     def launch(self, session: SessionFolder) -> subprocess.Popen[bytes]:
         self.started.append(session.id)
@@ -137,6 +138,31 @@ def test_a_session_that_was_deleted_is_made_again_and_the_others_are_not(stage: 
     again = stage.manifest.sessions
     assert again[0] == kept and again[1].id != deleted.id
     assert stage.started == [kept.id, deleted.id, again[1].id]
+
+
+@pytest.mark.parametrize("made", [False, True])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_what_is_stopped_while_it_makes_a_session_makes_no_second_one(
+    stage: Stage, made: bool, error: type[BaseException]
+) -> None:
+    def make(settings: Mapping[str, Any], session_id: str) -> None:
+        if made:
+            stage.make(settings, session_id)
+        raise error
+
+    manifest = declare("critic", "c", BASE, ["wake_up"], [0])
+    with pytest.raises(error):
+        Runner(manifest, 1, make, stage.told.append, stage.launch).run()
+    assert [bool(planned.id) for planned in manifest.sessions] == [made, False] and not stage.started
+    assert stage.run()
+    assert sorted(stage.started) == sorted(planned.id for planned in stage.manifest.sessions)
+    assert len(sessions()) == 2
+
+
+def test_what_is_killed_while_it_makes_a_session_makes_it_the_next_time(stage: Stage) -> None:
+    manifest = declare("critic", "c", BASE, ["wake_up"], [0])
+    manifest.made(manifest.sessions[0], new_id())  # and no more
+    assert stage.run() and len(sessions()) == 2
 
 
 def test_a_session_that_somebody_else_runs_is_waited_for(stage: Stage) -> None:

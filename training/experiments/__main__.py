@@ -31,8 +31,8 @@ def _run(request: Request) -> int:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     jobs, on = max(1, int(request["jobs"])), str(request.get("on", ""))
 
-    def make(settings: Mapping[str, Any]) -> str:
-        return str(create({**settings, "limits": {"host_slots": min(jobs, MOST_SLOTS)}}, elsewhere=bool(on))["id"])
+    def make(settings: Mapping[str, Any], session_id: str) -> None:
+        create({**settings, "limits": {"host_slots": min(jobs, MOST_SLOTS)}}, bool(on), session_id)
 
     try:
         lease = Lease.acquire(folder, RUNNER)

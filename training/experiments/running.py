@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from rlgpt.store.errors import StoreError
 from rlgpt.store.experiments import Manifest, Planned
-from rlgpt.store.folder import SessionFolder, root, space
+from rlgpt.store.folder import SessionFolder, new_id, root, space
 from rlgpt.store.history import History
 from rlgpt.store.lease import Lease
 from rlgpt.store.placing import placed_on
@@ -30,8 +30,8 @@ TELL = 10.0
 GRACE = 20.0
 """Seconds that stopped sessions get to leave."""
 
-Make = Callable[[Mapping[str, Any]], str]
-"""Make a session from a settings tree; its id."""
+Make = Callable[[Mapping[str, Any], str], object]
+"""Make a session from a settings tree, under this id."""
 
 
 class Job(Protocol):
@@ -193,13 +193,26 @@ class Runner:
 
     def _start(self, planned: Planned) -> _Session:
         if not planned.id or is_gone(planned):
-            planned = self.manifest.made(planned, self.make(planned.settings))
+            planned = self._make(planned)
         folder = folder_of(planned)
         reader = Reader(folder)
         self.tell({"kind": "started", "session": planned.id, "words": planned.words})
         if Lease.held(folder.path):
             return _Session(planned, None, reader)
         return _Session(planned, self.launch(folder), reader)
+
+    def _make(self, planned: Planned) -> Planned:
+        """Its id is noted first: whenever this process is stopped or killed, the next call finds the session by it, or
+        sees that it is not there, and never makes a second one."""
+        planned = self.manifest.made(planned, new_id())
+        try:
+            self.make(planned.settings, planned.id)
+        except BaseException:
+            if is_gone(planned):
+                with contextlib.suppress(OSError):  # the disk may be full, which the other exception says
+                    self.manifest.made(planned, "")
+            raise
+        return planned
 
     def _say_ended(self, it: Known) -> None:
         reason = it.reason

@@ -59,9 +59,10 @@ def task_info(world: World, task_id: str, asked_for: str) -> TaskInfo:
     }
 
 
-def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
+def create(flags: Mapping[str, Any], elsewhere: bool = False, session_id: str = "") -> dict[str, Any]:
     """{id, name, folder} of a new session with these settings; no worker is started. Neither keys nor devices are
-    looked for where it runs `elsewhere`. Raises CannotCreate, UnknownWorld, WorldFailed."""
+    looked for where it runs `elsewhere`. Without a `session_id` (`store.folder.new_id`) it gets one. Raises
+    CannotCreate, UnknownWorld, WorldFailed."""
     from rlgpt.agents.wording import wording
     from rlgpt.store import artifacts, skills
     from rlgpt.store import creation as folders
@@ -92,8 +93,10 @@ def create(flags: Mapping[str, Any], elsewhere: bool = False) -> dict[str, Any]:
         snapshot = _skills_of_the_replayed(settings) or skills.snapshot(settings.skills, world.name)
         wording_hash = wording(world.sheet(settings.task))
         all_versions = {**versions(), "skills": artifacts.digest(snapshot), "wording": wording_hash}
-        folder = folders.create(settings, task_info=info, world_version=world.version, versions=all_versions)
-        artifacts.put(folder.artifacts, snapshot)
+        folder = folders.create(
+            settings, task_info=info, world_version=world.version, versions=all_versions, files=[snapshot],
+            session_id=session_id,
+        )  # fmt: skip
     except (BadPlace, DiskFull) as error:
         raise CannotCreate(str(error), UNAVAILABLE) from error
     except OtherQuestions as error:
