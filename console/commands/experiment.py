@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import json as json_module
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +28,7 @@ Kind = StrEnum(
 )
 Reward = StrEnum("Reward", ["published", "success"])
 MODULE = "training.experiments"
+GOES_ON = "the same command goes on with them"
 Tree = dict[str, Any]
 
 
@@ -150,7 +153,8 @@ def _confirm(json: bool) -> None:
 
 
 def _follow(request: Tree, json: bool) -> Exit:
-    """The child's records until it ends; its exit code. An interrupt is handed on to the child, which stops cleanly.
+    """The child's records until it ends; its exit code. Ctrl-C and SIGTERM are handed on to the child, which stops its
+    sessions cleanly.
     The child has a process group of its own, so that it gets one signal, whoever sent it: a terminal sends to the
     group, other programs to this process alone."""
     child = subprocess.Popen(
@@ -161,6 +165,7 @@ def _follow(request: Tree, json: bool) -> Exit:
         child.stdin.write(json_module.dumps(request))
     refusal: Tree = {}
     is_over = False
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         for line in child.stdout:
             if not line.endswith("\n"):  # it died while it wrote
@@ -174,20 +179,26 @@ def _follow(request: Tree, json: bool) -> Exit:
             else:
                 _tell(report)
     except KeyboardInterrupt:
-        output.note(_left(request) if request["on"] else "stopping; the same command goes on from here")
+        output.note(_left(request) if request["on"] else f"stopping its sessions; {GOES_ON}")
         child.terminate()
         child.wait()
         return Exit.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, before)
     code = child.wait()
     if refusal:
         raise Failure(str(refusal["error"]), Exit(refusal["exit_code"]))
     if code == Exit.INTERRUPTED:
-        output.note(_left(request) if request["on"] else "stopped; the same command goes on from here")
+        output.note(_left(request) if request["on"] else f"its sessions were stopped; {GOES_ON}")
         return Exit.INTERRUPTED
     if not is_over:
         how = f"was killed by signal {-code}" if code < 0 else f"ended with {code}"
         raise Failure(f"the process that runs the experiment {how}; the same command goes on from here", Exit.ERROR)
     return Exit.OK if code == 0 else Exit.FAILED
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _left(request: Tree) -> str:

@@ -243,10 +243,11 @@ def test_a_signal_to_the_command_alone_stops_its_sessions(tmp_path: Path, number
     command = children.command(children.CLI, *words.split(), "--env-steps", "50000000", "--yes", "--json")
     folders = Path(__file__).parents[2]
     with subprocess.Popen(
-        command, cwd=folders, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(folders)},
+        command, cwd=folders, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": str(folders)},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as running:  # fmt: skip
-        assert running.stdout is not None
+        assert running.stdout is not None and running.stderr is not None
         told = (json.loads(line) for line in running.stdout)
         session = next(record["session"] for record in told if record["kind"] == "started")
         place = folder.root() / session
@@ -257,9 +258,12 @@ def test_a_signal_to_the_command_alone_stops_its_sessions(tmp_path: Path, number
         finally:
             running.kill()
         last = list(told)[-1:]
-    assert running.returncode == {signal.SIGINT: 130}.get(number, -number)
-    if number == signal.SIGINT:
-        assert last == [{"error": "interrupted", "exit_code": 130}]
+        said = "" if number == signal.SIGKILL else running.stderr.read()
+    if number == signal.SIGKILL:
+        assert running.returncode == -number
+    else:
+        assert running.returncode == 130 and last == [{"error": "interrupted", "exit_code": 130}]
+        assert "stopping its sessions; the same command goes on with them\n" in said
     until(lambda: not Lease.held(place))
     with Lease.acquire(tmp_path / "experiments" / "arms-take_key", RUNNER):
         assert len(list((tmp_path / "sessions").iterdir())) == 1
