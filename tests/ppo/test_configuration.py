@@ -9,10 +9,12 @@ import pytest
 from rlgpt.agents.contracts import Hyperparameters
 from rlgpt.training.host.api import Action, PlanItem, source_hash
 from rlgpt.training.options.observer import Observer
+from rlgpt.training.options.slots import ActionSpaceError
 from rlgpt.training.ppo.checkpoints import unpack
 from rlgpt.training.ppo.run import train
 from rlgpt.training.ppo.setup import ConfigError, build_setup, require_affordable
-from tests.options.toys import FOREVER, GET_KEY, USE, WALK, ChangedWorld, code, configuration, host_of, term
+from rlgpt.training.session.creation import CannotCreate, check_rl_fields
+from tests.options.toys import FOREVER, GET_KEY, USE, WALK, ChangedEnv, ChangedWorld, code, configuration, host_of, term
 
 FIRST = "def reward(before, view):\n    return 1.0\n"
 SECOND = "def reward(before, view):\n    return float(view.position)\n"
@@ -180,3 +182,44 @@ def test_hyperparameters_recorded_by_their_earlier_names_are_read() -> None:
     recorded = {"epochs": 8, "entropy": 0.02, "value_coefficient": 0.4, "rollout_env_steps": 4096, "n_envs": 16}
     expected = Hyperparameters(n_epochs=8, ent_coef=0.02, vf_coef=0.4, n_steps=256, n_envs=16)
     assert Hyperparameters.model_validate(recorded) == expected
+
+
+class Unrestorable(ChangedWorld):
+    restorable = False
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"branches": {"decisions": 4}}, "branches and recovery need a world that can be restored"),
+        ({"recovery": {"share": 0.5}}, "branches and recovery need a world that can be restored"),
+        ({"plan_prior": 0.9, "option_prior": 0.2}, "plan_prior and option_prior together must stay below 1"),
+    ],
+)
+def test_what_no_training_could_begin_with_is_refused_before_a_session_is_made(fields: Any, why: str) -> None:
+    with pytest.raises(CannotCreate, match=why):
+        check_rl_fields(fields, Unrestorable(), "open_door")
+    check_rl_fields({"plan_prior": 0.5, "option_prior": 0.2}, Unrestorable(), "open_door")
+
+
+def test_a_training_that_cannot_begin_closes_its_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_games: list[object] = []
+    make, close = ChangedWorld.make, ChangedEnv.close
+
+    def make_one(world: ChangedWorld, *args: Any, **more: Any) -> ChangedEnv:
+        open_games.append(env := make(world, *args, **more))
+        return env
+
+    def close_one(env: ChangedEnv) -> None:
+        open_games.remove(env)
+        close(env)
+
+    monkeypatch.setattr(ChangedWorld, "make", make_one)
+    monkeypatch.setattr(ChangedEnv, "close", close_one)
+    config = configuration(options=["walk", "follow_plan"], plan_prior=0.9, option_prior=0.24)
+    world = ChangedWorld()
+    with pytest.raises(ActionSpaceError, match="leave no probability for the rest"):
+        train(
+            world, "open_door", config, [code(WALK)], host_of(world), seed=1, device="cpu", plan=PLAN, sources=SOURCES
+        )
+    assert not open_games

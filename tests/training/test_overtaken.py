@@ -187,6 +187,18 @@ def test_an_end_that_was_meant_for_one_training_does_not_end_the_next(opened: Ca
     assert runtime.history.training_stop_requested
 
 
+def test_a_training_that_still_collects_where_it_begins_can_be_ended(opened: Callable[..., SessionRuntime]) -> None:
+    """Its run has no row yet."""
+    runtime = opened(method={"arm": "rl"})
+    runtime.writer.event(events.Phase(name="Plan"))
+    assert told(runtime, "stop_training", {}) == "refused"
+    step_to(runtime, loop.Train)
+    runtime.writer.event(events.Phase(name="Train"))
+    assert told(runtime, "stop_training", {"run": 1}) == "refused"
+    assert told(runtime, "stop_training", {}) == "applied"
+    assert runtime.history.training_stop_requested
+
+
 def test_a_reward_of_the_operator_stays_that_came_while_the_configuration_was_asked_for(
     opened: Callable[..., SessionRuntime],
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -168,33 +169,37 @@ class Run:
         self.ahead = hyper.n_envs
         """Every lane's next episode is expected."""
         self.lanes = [setup.lane(index) for index in range(hyper.n_envs)]
-        if config.branches.decisions:
-            self.ppo.branching = Branching(setup, config.branches, hyper.gamma)
-        self.runner = OptionRunner(
-            world, host, setup.space, self.lanes, self.ppo, self,
-            observation=setup.observation, gamma=hyper.gamma, target=setup.target,
-        )  # fmt: skip
-        self.updates = self.decisions = self.base = 0
-        self.updated_at = -1
-        """The env steps of the last update."""
-        self.env_steps = self.collected.env_steps
-        self.episodes = self.successes = self.next_episode = 0
-        self.counts = UpdateCounts()
-        self.film_from = 0
-        """The update from which on the next episode is filmed."""
-        self.camera = Camera(world, setup.space) if observer.films else None
-        self.recent: tuple[NDArray[Any], NDArray[np.bool_]] | None = None
-        self.priors: dict[int, float] = {}
-        if resume and origin is not None:
-            self._resume(origin)
-        else:
-            self.runner.start()
-            self._open_slots(origin)
-            if config.prior_kl:
-                self.ppo.keep_prior()
-        self.ppo.actor.refresh()
-        self._polled = 0.0
-        self.start = Start(self._slot_rows(), fits, chosen.name, chosen.explanation, KERNELS[kernel])
+        with contextlib.ExitStack() as undo:  # games may be under way when something is refused
+            for lane in self.lanes:
+                undo.callback(lane.env.close)
+            if config.branches.decisions:
+                self.ppo.branching = Branching(setup, config.branches, hyper.gamma)
+            self.runner = OptionRunner(
+                world, host, setup.space, self.lanes, self.ppo, self,
+                observation=setup.observation, gamma=hyper.gamma, target=setup.target,
+            )  # fmt: skip
+            self.updates = self.decisions = self.base = 0
+            self.updated_at = -1
+            """The env steps of the last update."""
+            self.env_steps = self.collected.env_steps
+            self.episodes = self.successes = self.next_episode = 0
+            self.counts = UpdateCounts()
+            self.film_from = 0
+            """The update from which on the next episode is filmed."""
+            self.camera = Camera(world, setup.space) if observer.films else None
+            self.recent: tuple[NDArray[Any], NDArray[np.bool_]] | None = None
+            self.priors: dict[int, float] = {}
+            if resume and origin is not None:
+                self._resume(origin)
+            else:
+                self.runner.start()
+                self._open_slots(origin)
+                if config.prior_kl:
+                    self.ppo.keep_prior()
+            self.ppo.actor.refresh()
+            self._polled = 0.0
+            self.start = Start(self._slot_rows(), fits, chosen.name, chosen.explanation, KERNELS[kernel])
+            undo.pop_all()
 
     # ---- slots -----------------------------------------------------------------------------------
     def _open_slots(self, origin: Checkpoint | None) -> None:

@@ -152,6 +152,10 @@ def check_rl_fields(fields: Mapping[str, Any], world: World | None, task: str) -
         config = with_operators(usual, fields)
         if world is not None:
             require_known_names(config, fields.keys(), world, task)
+            if not world.restorable and (config.branches.decisions or config.recovery.share):
+                raise ValueError(f"branches and recovery need a world that can be restored, and {world.name} cannot be")
+        if {"plan_prior", "option_prior"} <= fields.keys() and config.plan_prior + config.option_prior >= 1.0:
+            raise ValueError("plan_prior and option_prior together must stay below 1")
     except UnusableFields as error:
         raise CannotCreate(str(error)) from error
     except ValueError as error:  # ConfigError, ActionSpaceError, RewardError ...

@@ -6,7 +6,7 @@ written in the same transaction. Edits of the plan are refused if their author s
 
 from __future__ import annotations
 
-from rlgpt.agents import choice
+from rlgpt.agents import choice, loop
 from rlgpt.store import commands, events
 from rlgpt.store.errors import BadCommand
 from rlgpt.store.history import PlanState
@@ -133,9 +133,11 @@ def _act(
             tx.event(events.Advice(agent=command.agent, text=command.text.strip(), author=author))
         case commands.StopTraining():
             running = [run.run for run in runtime.history.runs.values() if run.state == "running"]
-            if not running:
+            # Its row is written once the states are collected that its episodes begin from.
+            begins = runtime.history.phase.name == loop.Train.__name__ and command.run is None
+            if not running and not begins:
                 raise CommandRefused("no training is running")
-            if command.run is not None and command.run not in running:
+            if running and command.run is not None and command.run not in running:
                 raise CommandRefused(f"PPO run {command.run}, which you saw, has ended; by now it is run {running[-1]}")
             tx.event(events.TrainingStopRequested(author=author))
         case commands.CancelCall():

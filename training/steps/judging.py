@@ -77,8 +77,8 @@ def evaluate(runtime: SessionRuntime, step: loop.Evaluate) -> None:
 def policy_of(runtime: SessionRuntime, chosen: Candidate, variant: str) -> Policy:
     """The PPO policy of an iteration, or follow_plan where there is none.
 
-    `plan`: follow_plan alone; `script`: the world's own script book; `prior`: the iteration's policy before its
-    first PPO update; every other variant masks or samples the iteration's policy differently.
+    `plan`: follow_plan alone; `script`: the world's own script book; `prior`: a network with the priors of
+    the iteration's actions, untrained; every other variant masks or samples the iteration's policy differently.
     """
     if variant == "script":
         return _script(runtime)

@@ -228,7 +228,8 @@ class TrainingObserver(Observer):
         self.number = run.run if run else max(runtime.history.runs, default=0) + 1
         self.reason = ""
         self._paused = self._queued = False
-        self._rollout_checkpoints: list[str] = []
+        rollouts = [c.artifact for c in run.checkpoints if c.kind == "rollout"] if run else []
+        self._rollout_checkpoints = rollouts[-KEPT_ROLLOUTS:]  # an earlier worker's are discarded in their turn
         self._metric: tables.Metric | None = None
         self._films: list[tuple[EpisodeResult, list[FrameSnapshot]]] = []
         self._env_steps = run.env_steps if run else 0
