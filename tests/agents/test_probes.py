@@ -93,7 +93,7 @@ def last_message(server: ChatServer) -> str:
         ([call("look", "[" * 5000)], [], "cannot be used"),
         ([call("look", '{"seed": -1, "step": 1e99}')], [], "cannot be used"),
         ([call("look", '{"seed": "first"}')], [], "cannot be used"),
-        ([call("try_action", {"source": "x" * 30_000})], [], "at most 20000 characters"),
+        ([call("try_action", {"source": "x" * 30_000})], [], "at most 16384 characters"),
         ([call("try_action", {"source": "\ud800"})], [], "cannot be used"),
         ([call("try_action", {"source": "\x00 ````"})], ["\x00 ````"], "result 1"),
         ([call("run_shell", {"command": "ls"})], [], "there is no tool 'run_shell'; there are: try_action, look"),
