@@ -192,7 +192,7 @@ def why_unreadable(folder: Path, error: Exception) -> str:
         return f"session {folder.name} cannot be read now: {error}"
     from rlgpt.store.soundness import explained  # late: it needs the whole schema
 
-    if damage := explained(folder / "session.db"):  # rows that do not fold raise what tells a reader nothing
+    if damage := explained(folder / DATABASE):  # rows that do not fold raise what tells a reader nothing
         return str(damage)
     return f"session {folder.name} cannot be shown: {type(error).__name__}: {error}; `rlgpt store check` says more"
 

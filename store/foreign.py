@@ -1,7 +1,8 @@
 """Sessions that were made elsewhere, and what of their settings nobody here has agreed to.
 
-An imported session's settings are its author's. Two of them reach what is the operator's own: a variable whose value is
-sent as a key, to a server that the settings name too, and a way to run generated code without its walls.
+An imported session's settings are its author's. Three of them reach what is the operator's own: a variable whose value
+is sent as a key, to a server that the settings name too; a way to run generated code without its walls; and a world
+that may be any function that Python can import here.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from rlgpt.store import atomic
+from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import JsonObject
 
-MARK = "imported"
+MARK = "foreign"
 """A file in the session's folder."""
 
 
@@ -23,13 +25,17 @@ def is_foreign(folder: Path) -> bool:
     return (folder / MARK).exists()
 
 
-def danger(folder: Path, settings: JsonObject) -> str:
-    """Why a session may not run yet, as a sentence; empty where it may."""
-    reach = reach_of(settings) if is_foreign(folder) else ""
-    if not reach:
+def danger(folder: Path, settings: JsonObject | None = None) -> str:
+    """Why a session may not run yet, as a sentence; empty where it may. `settings`: in place of its own."""
+    if not is_foreign(folder):
+        return ""
+    if settings is None:
+        with Reader(folder) as reader:
+            settings = reader.history_at(1).session["settings"]
+    if not (reach := reach_of(settings)):
         return ""
     return (
-        f"session {folder.name} came by import, and its settings would {reach}: look at them with "
+        f"session {folder.name} came from elsewhere, and its settings would {reach}: look at them with "
         f"`rlgpt show {folder.name}`, then `rlgpt resume {folder.name} --trust-settings`"
     )
 
@@ -49,4 +55,7 @@ def reach_of(settings: JsonObject) -> str:
             return f"send the value of {variable} to {server or 'its language model'}"
     if (mode := settings.get("host_mode", "locked")) != "locked":
         return f"run generated code in the mode {mode}"
+    world = str(settings.get("world", ""))
+    if ":" in world and not world.startswith("rlgpt."):
+        return f"call {world} as its world"
     return ""

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 
 from sqlmodel import SQLModel
 
-from rlgpt.store import artifacts, gaps, pages, query, row_values, schema
+from rlgpt.store import artifacts, foreign, gaps, pages, query, row_values, schema
 from rlgpt.store.database import check_file, connect
 from rlgpt.store.errors import BadSchema, Damaged, LeaseTaken, StoreError
 from rlgpt.store.events import Forked
@@ -335,6 +335,8 @@ def _write(folder: SessionFolder, rows: Sequence[_Row], salvaged: _Found, damage
         for path in folder.artifact_files():
             if path.name not in damaged and not path.name.startswith("."):
                 link_file(path, staged.staging / "artifacts" / path.name)
+        if foreign.is_foreign(folder.path):
+            foreign.mark(staged.staging)
         return staged.publish()
     except BaseException:
         staged.drop()

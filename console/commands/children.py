@@ -15,10 +15,9 @@ from typing import Any
 from rlgpt.console.commands.failure import Exit, Failure
 from rlgpt.console.commands.limits import need_room
 from rlgpt.store import address, foreign
-from rlgpt.store.folder import DATABASE, SessionFolder, check_place
+from rlgpt.store.folder import DATABASE, check_place
 from rlgpt.store.home import GAMES_ON
 from rlgpt.store.placing import placed_on
-from rlgpt.store.reader import Reader
 from rlgpt.store.row_types import JsonObject
 from rlgpt.store.soundness import torn
 
@@ -108,8 +107,9 @@ def check_start() -> str:
     return store
 
 
-def need_trust(folder: Path, settings: JsonObject) -> None:
-    """Raises Failure where settings that somebody else wrote reach what is the operator's own."""
+def need_trust(folder: Path, settings: JsonObject | None = None) -> None:
+    """Raises Failure where what somebody else has set, or `settings` in its place, reaches what is the operator's own.
+    Asked before the world is: that of such a session may be any function here."""
     if why := foreign.danger(folder, settings):
         raise Failure(f"{why}.", Exit.REFUSED)
 
@@ -126,8 +126,7 @@ def start_worker(folder: Path) -> int:
     store = check_start()
     if damage := torn(folder / DATABASE):
         raise damage
-    with Reader(SessionFolder(folder)) as reader:
-        need_trust(folder, reader.history_at().session["settings"])
+    need_trust(folder)
     module = CLUSTER if placed_on(folder) else SUPERVISOR
     log = os.open(folder / "worker.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:

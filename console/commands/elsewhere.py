@@ -13,7 +13,7 @@ from rlgpt.console.commands import output
 from rlgpt.console.commands.failure import Exit, Failure, code_of
 from rlgpt.console.commands.words import Json, Some
 from rlgpt.console.view.numbers import many
-from rlgpt.store import address, catalog, stores, upkeep
+from rlgpt.store import address, catalog, foreign, stores, upkeep
 from rlgpt.store.address import source_of
 from rlgpt.store.errors import Away, StoreError
 from rlgpt.store.folder import SessionFolder, root, sessions
@@ -79,7 +79,7 @@ def pull(
         if follow and len(chosen) != 1:
             raise Failure("one session can be followed at a time.", Exit.USAGE)
         folders = [SessionFolder(root() / ident) for ident in chosen]
-        _each(folders, lambda folder: (_follow if follow else _pull)(store, folder), "copied", store, json)
+        _each(folders, lambda folder: _bring(store, folder, follow), "copied", store, json)
 
 
 def _push(store: Store, folder: SessionFolder) -> int:
@@ -89,6 +89,16 @@ def _push(store: Store, folder: SessionFolder) -> int:
         copied = sync(FolderPeer(folder.path), target)
         store.describe(folder)
     return copied
+
+
+def _bring(store: Store, folder: SessionFolder, follow: bool) -> int:
+    """A session that comes for the first time is somebody else's until its settings are trusted here."""
+    is_new = not folder.database.exists()
+    try:
+        return (_follow if follow else _pull)(store, folder)
+    finally:
+        if is_new and folder.database.exists():
+            foreign.mark(folder.path)
 
 
 def _pull(store: Store, folder: SessionFolder) -> int:

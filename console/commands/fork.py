@@ -57,18 +57,18 @@ def fork(
     llm = changes.get("llm")
     if isinstance(llm, dict) and "kind" in llm:
         llm["kind"] = model_kind(str(llm["kind"]))  # a recorded session by its whole id
+    with Reader(parent) as reader:
+        old = reader.history_at(1).session["settings"]
     method = changes.get("method")
-    if isinstance(method, dict) and isinstance(method.get("rl"), dict):
-        with Reader(parent) as reader:
-            old = reader.history_at().session["settings"]
-        children.ask("rl_fields", {"fields": method["rl"], "world": old["world"], "task": old["task"]})
+    rl_fields = method.get("rl") if isinstance(method, dict) else None
+    if start or isinstance(rl_fields, dict):
+        children.need_trust(parent.path, settings_of(old, changes).model_dump(mode="json"))
+    if isinstance(rl_fields, dict):
+        children.ask("rl_fields", {"fields": rl_fields, "world": old["world"], "task": old["task"]})
     if start:
         children.check_start()
     if start or llm:  # or the session would be made and fail at once
-        with Reader(parent) as reader:
-            settings = settings_of(reader.history_at().session["settings"], changes)
-        if start:
-            children.need_trust(parent.path, settings.model_dump(mode="json"))
+        settings = settings_of(old, changes)
         model_kind(settings.llm.kind)  # the session that the parent replayed may be gone
         children.ask("models", {"settings": settings.model_dump(mode="json", exclude_unset=True)})
         if start:

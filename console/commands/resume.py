@@ -32,7 +32,7 @@ def resume(
         bool, typer.Option("--all", help="Every session whose worker died, or was ended by a signal.")
     ] = False,
     trust_settings: Annotated[
-        bool, typer.Option("--trust-settings", help="Let an imported session use the key, or the host, that it names.")
+        bool, typer.Option("--trust-settings", help="Let a session from elsewhere use the key or world that it names.")
     ] = False,
     games_on: GamesOn = "",
     on: On = "",
@@ -49,16 +49,17 @@ def resume(
     refused: list[StoreError] = []
     if not everything:
         folder, elsewhere = fetched(session)
+        if trust_settings:
+            foreign.trust(folder.path)
         if elsewhere or (Lease.held(folder.path) and not _starts(folder)):
             operate.send_command(session, "resume", {}, json)
             return
         _await_choice(folder)
         if not Lease.held(folder.path):
+            children.need_trust(folder.path)
             _need_cluster(on or placed_on(folder.path))
             if on:
                 place(folder.path, on)
-            if trust_settings:
-                foreign.trust(folder.path)
             _restart(folder)
         resumed = [folder]
     else:
@@ -67,6 +68,7 @@ def resume(
             try:
                 is_mirror = source_of(folder.path) and not placed_on(folder.path)  # its own store resumes it
                 if is_cut_off(folder) and not is_mirror:
+                    children.need_trust(folder.path)
                     _need_cluster(placed_on(folder.path))
                     _need_world(folder)
                     children.start_worker(folder.path)

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rlgpt.store import query, revision
+from rlgpt.store import foreign, query, revision
 from rlgpt.store.artifacts import digest
 from rlgpt.store.atomic import new_file
 from rlgpt.store.errors import BadBundle, BadPlace
@@ -81,6 +81,7 @@ def import_lines(source: Path) -> SessionFolder:
             try:
                 _fill(staged.staging / DATABASE, objects, schema)
                 check_database(staged.staging / DATABASE, session_id)
+                foreign.mark(staged.staging)
                 return staged.publish()
             except BaseException:
                 staged.drop()

@@ -11,8 +11,10 @@ import pytest
 
 from rlgpt.console.commands.words import beginning_with, complete_session
 from rlgpt.store import events, foreign
+from rlgpt.store.catalog import find
 from rlgpt.store.folder import SessionFolder
 from rlgpt.store.fork import fork
+from rlgpt.store.repair import repair
 from rlgpt.store.writer import Writer
 
 from .conftest import Answer, make, write_iteration, write_plan
@@ -22,31 +24,38 @@ Cli = Callable[..., Answer]
 LLM = {"kind": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1", "api_key_env": "MY_SECRET"}
 
 
-@pytest.fixture
-def imported(rlgpt: Cli, tmp_path: Path) -> SessionFolder:
+@pytest.fixture(params=["bundle", "jsonl", "pull", "repair"])
+def imported(rlgpt: Cli, tmp_path: Path, request: pytest.FixtureRequest) -> SessionFolder:
+    """A session that came from elsewhere, each way."""
     session = make(llm=LLM)
     with Writer(session) as writer:
         write_plan(writer)
         writer.event(events.Phase(name="train"))
         write_iteration(writer)
         writer.event(events.Ended(status="stopped", reason="enough"))
-    rlgpt("export", session.id, "-o", tmp_path / "one.rlgpt")
+    if request.param == "pull":
+        shutil.copytree(session.path, tmp_path / "there" / "sessions" / session.id)
+        shutil.rmtree(session.path)
+        assert rlgpt("store", "pull", "--from", tmp_path / "there").code == 0
+        return session
+    kind = "jsonl" if request.param == "jsonl" else "bundle"
+    rlgpt("export", session.id, "--format", kind, "-o", tmp_path / "one")
     shutil.rmtree(session.path)
-    assert rlgpt("import", tmp_path / "one.rlgpt").code == 0
-    return session
+    assert rlgpt("import", tmp_path / "one").code == 0
+    return find(repair(session).id) if request.param == "repair" else session
 
 
 def test_an_imported_session_sends_no_key_before_it_is_trusted(
     rlgpt: Cli, imported: SessionFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[list[str]] = []
+    started: list[object] = []
 
-    def start(words: list[str], **_: object) -> SimpleNamespace:
+    def start(words: object, **_: object) -> SimpleNamespace:
         started.append(words)
         return SimpleNamespace(pid=1)
 
     monkeypatch.setattr("rlgpt.console.commands.children.subprocess.Popen", start)
-    monkeypatch.setattr("rlgpt.console.commands.resume._need_world", lambda folder: None)
+    monkeypatch.setattr("rlgpt.console.commands.resume._need_world", started.append)
     monkeypatch.setattr("rlgpt.console.commands.operate.PATIENCE", 0.1)
     answer = rlgpt("resume", imported.id)
     assert answer.code == 4 and not started

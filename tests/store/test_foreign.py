@@ -24,6 +24,8 @@ from rlgpt.store.settings import settle
             "send the value of MINE to https://there/v1",
         ),
         ({"host_mode": "trusted"}, "run generated code in the mode trusted"),
+        ({"world": "os:abort"}, "call os:abort as its world"),
+        ({"world": "rlgpt.training.worlds.kitchen.world:make_first_try"}, ""),
     ],
 )
 def test_what_settings_reach_is_named(changes: dict[str, Any], reach: str) -> None:

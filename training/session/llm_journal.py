@@ -70,6 +70,7 @@ class StoreJournal:
             raise BudgetReached(f"the budget of {tokens:,.0f} tokens {over}{may}")
         if call.reserved is None and not call.cost_told:
             return
+        # Of a call whose price comes with its answer the last one may go over; a budget of 0 lets what is free go on.
         cost, reserved = limit(history, budget, "cost"), call.reserved or 0.0
         spent = history.spent.cost + held.cost
         if cost is not None and (spent + reserved > cost or (call.cost_told and spent >= cost > 0)):
