@@ -245,11 +245,11 @@ class Client:
         """The completion, the hash of its request, and whether that offered the tools."""
         dialect = self._dialect(endpoint)
 
-        def ask_in_its_form() -> dict[str, Any]:
+        def request_in_its_form() -> dict[str, Any]:
             return dialect.request(endpoint, messages, temperature, contract, [tool.spec for tool in tools])
 
         while True:
-            tree = ask_in_its_form()
+            tree = request_in_its_form()
             with_tools = bool(tools) and "tools" in tree
             read = partial(read_any, with_tools)
             request = canonical(tree)
@@ -272,7 +272,7 @@ class Client:
                         call = new_call(role, step, endpoint, request, name, number)
                         completion = self._exchange(endpoint, call, read, partial(_judged, dialect, tree, before))
             except Failure as failure:
-                if dialect.learn(str(failure), tree) and canonical(ask_in_its_form()) != request:
+                if dialect.learn(str(failure), tree) and canonical(request_in_its_form()) != request:
                     continue
                 if failure.code in ("filtered", CANCELLED):
                     return Completion("", "content_filter", failure.sentence, endpoint.model, 0, 0), name, False
